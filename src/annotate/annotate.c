@@ -86,7 +86,8 @@ static struct annotated_line annotate_line_of(struct annotation *a, uint32_t pla
 	return (struct annotated_line){ strings_add(&a->files, span.file).n, span.line };
 }
 
-static void annotate_add_place(struct annotation *a, struct line_sums *sums, uint32_t place)
+/* Returns the number of the place's line in the sums. */
+static uint32_t annotate_add_place(struct annotation *a, struct line_sums *sums, uint32_t place)
 {
 	struct annotated_line line = annotate_line_of(a, place);
 	uint32_t n_lanes = a->profile->n_lanes, *index;
@@ -102,13 +103,99 @@ static void annotate_add_place(struct annotation *a, struct line_sums *sums, uin
 	for (uint32_t lane = 0; lane < n_lanes; lane++)
 		weight_add(&sums->weights.data[(size_t)*index * n_lanes + lane],
 			   &annotation_place(a, place)[lane]);
+	return *index;
+}
+
+void annotation_function_own(const struct annotation *a, uint32_t function, struct weight *out)
+{
+	const struct profile *p = a->profile;
+
+	memset(out, 0, p->n_lanes * sizeof(*out));
+	for (uint32_t i = 0; i < p->places.n; i++)
+		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
+			if (p->places.data[i].function == function)
+				weight_add(&out[lane], &annotation_place(a, i)[lane]);
+}
+
+/* ---- totals ---- */
+
+static void find_totals(struct annotation *a)
+{
+	const struct profile *p = a->profile;
+	uint32_t n_lanes = p->n_lanes;
+
+	a->node_totals = xcalloc(p->nodes.n * n_lanes + 1, sizeof(*a->node_totals));
+	a->first_node = xcalloc(p->places.n + 1, sizeof(*a->first_node));
+	a->next_node = xcalloc(p->nodes.n + 1, sizeof(*a->next_node));
+	for (size_t e = 0; e < p->entries.n; e++)
+		for (uint32_t lane = 0; lane < n_lanes; lane++)
+			weight_add(
+				&a->node_totals[(size_t)p->entries.data[e].node * n_lanes + lane],
+				&profile_weights(p, e)[lane]);
+	for (uint32_t node = (uint32_t)p->nodes.n; node-- > 1;) {
+		uint32_t parent = p->nodes.data[node].parent, place = p->node_places.data[node];
+
+		for (uint32_t lane = 0; lane < n_lanes; lane++)
+			weight_add(&a->node_totals[(size_t)parent * n_lanes + lane],
+				   &a->node_totals[(size_t)node * n_lanes + lane]);
+		a->next_node[node] = a->first_node[place];
+		a->first_node[place] = node;
+	}
+}
+
+/* Adds the nodes of a place, but for those below a place of the same part: a recursion. */
+static void add_total(const struct annotation *a, uint32_t place, const uint32_t *parts,
+		      struct weight *out)
+{
+	const struct profile *p = a->profile;
+
+	for (uint32_t node = a->first_node[place]; node; node = a->next_node[node]) {
+		uint32_t n = p->nodes.data[node].parent;
+
+		while (n && parts[p->node_places.data[n]] != parts[place])
+			n = p->nodes.data[n].parent;
+		for (uint32_t lane = 0; !n && lane < p->n_lanes; lane++)
+			weight_add(&out[lane], &a->node_totals[(size_t)node * p->n_lanes + lane]);
+	}
+}
+
+void annotation_function_total(const struct annotation *a, uint32_t function, struct weight *out)
+{
+	const struct profile *p = a->profile;
+	uint32_t *parts = xcalloc(p->places.n + 1, sizeof(*parts));
+
+	memset(out, 0, p->n_lanes * sizeof(*out));
+	for (uint32_t i = 0; i < p->places.n; i++)
+		parts[i] = p->places.data[i].function == function;
+	for (uint32_t i = 0; i < p->places.n; i++)
+		if (parts[i])
+			add_total(a, i, parts, out);
+	free(parts);
+}
+
+/* `parts` are lines by place, from 1; 0: places of other functions. */
+static void annotate_add_totals(struct annotation *a, struct line_sums *sums, const uint32_t *parts)
+{
+	uint32_t n_lanes = a->profile->n_lanes;
+
+	for (size_t i = 0; i < sums->weights.n; i++)
+		vec_push(&sums->totals, (struct weight){ 0 });
+	for (uint32_t i = 0; i < a->profile->places.n; i++)
+		if (parts[i])
+			add_total(a, i, parts,
+				  &sums->totals.data[(size_t)(parts[i] - 1) * n_lanes]);
 }
 
 void annotation_function_lines(struct annotation *a, uint32_t function, struct line_sums *out)
 {
+	uint32_t *parts = xcalloc(a->profile->places.n + 1, sizeof(*parts));
+
 	for (uint32_t i = 0; i < a->profile->places.n; i++)
 		if (a->profile->places.data[i].function == function)
-			annotate_add_place(a, out, i);
+			parts[i] = 1 + annotate_add_place(a, out, i);
+	if (a->has_totals)
+		annotate_add_totals(a, out, parts);
+	free(parts);
 }
 
 void line_sums_fini(struct line_sums *s)
@@ -116,6 +203,7 @@ void line_sums_fini(struct line_sums *s)
 	intmap_fini(&s->index);
 	vec_fini(&s->lines);
 	vec_fini(&s->weights);
+	vec_fini(&s->totals);
 }
 
 const struct weight *line_sums_find(const struct annotation *a, const struct line_sums *s,
@@ -124,6 +212,14 @@ const struct weight *line_sums_find(const struct annotation *a, const struct lin
 	const uint32_t *index = intmap_find(&s->index, (uint64_t)file << 32 | line);
 
 	return index ? &s->weights.data[(size_t)*index * a->profile->n_lanes] : NULL;
+}
+
+const struct weight *line_sums_total(const struct annotation *a, const struct line_sums *s,
+				     uint32_t file, uint32_t line)
+{
+	const uint32_t *index = intmap_find(&s->index, (uint64_t)file << 32 | line);
+
+	return index && s->totals.n ? &s->totals.data[(size_t)*index * a->profile->n_lanes] : NULL;
 }
 
 struct annotation *annotation_new(const struct profile *profile, struct symbolizer *symbols,
@@ -140,6 +236,9 @@ struct annotation *annotation_new(const struct profile *profile, struct symboliz
 	find_owners(a);
 	sum_places(a);
 	order_places(a);
+	a->has_totals = profile->has_chains && profile->node_places.n;
+	if (a->has_totals)
+		find_totals(a);
 	return a;
 }
 
@@ -154,6 +253,9 @@ void annotation_free(struct annotation *a)
 	if (!a)
 		return;
 	free(a->place_weights);
+	free(a->node_totals);
+	free(a->first_node);
+	free(a->next_node);
 	free(a->order);
 	free(a->owners);
 	strings_fini(&a->files);
@@ -194,6 +296,23 @@ void annotation_sum(const struct annotation *a, uint32_t image, uint64_t start, 
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
 			weight_add(&out[lane], &annotation_place(a, place)[lane]);
 	}
+}
+
+void annotation_total(const struct annotation *a, uint32_t image, uint64_t start, uint64_t end,
+		      struct weight *out)
+{
+	const struct profile *p = a->profile;
+	uint32_t *parts = xcalloc(p->places.n + 1, sizeof(*parts));
+	size_t first = first_place(a, image, start), last = first;
+
+	memset(out, 0, p->n_lanes * sizeof(*out));
+	for (; last < p->places.n && annotate_image_of(p, a->order[last]) == image &&
+	       p->places.data[a->order[last]].offset < end;
+	     last++)
+		parts[a->order[last]] = 1;
+	for (size_t i = first; i < last; i++)
+		add_total(a, a->order[i], parts, out);
+	free(parts);
 }
 
 /* The number of letters p behind the last colon of the event's specification. */

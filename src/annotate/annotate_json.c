@@ -39,6 +39,10 @@ static json_t *lines_json(struct annotation *a, uint32_t function)
 		json_object_set_new(row, "samples",
 				    weights_json(a,
 						 line_sums_find(a, &sums, line->file, line->line)));
+		if (a->has_totals)
+			json_object_set_new(row, "total",
+					    weights_json(a, line_sums_total(a, &sums, line->file,
+									    line->line)));
 		json_array_append_new(list, row);
 	}
 	line_sums_fini(&sums);
@@ -68,6 +72,10 @@ static json_t *instruction_json(struct annotation *a, uint32_t image, const stru
 		json_object_set_new(row, "line", json_integer(span.line));
 	}
 	json_object_set_new(row, "samples", weights_json(a, w));
+	if (a->has_totals) {
+		annotation_total(a, image, in->offset, in->offset + in->size, w);
+		json_object_set_new(row, "total", weights_json(a, w));
+	}
 	buf_fini(&target);
 	return row;
 }

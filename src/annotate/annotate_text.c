@@ -16,6 +16,7 @@ struct page {
 	const struct text_style *style;
 	FILE *out;
 	struct buf line, clean;
+	bool has_totals; /* the function has callees with samples: the margin has totals, too */
 };
 
 static void page_fini(struct page *p)
@@ -41,21 +42,26 @@ static void annotate_text_put_line(struct page *p)
 	p->line.len = 0;
 }
 
-/* The weights of all events, or room for them. */
-static void put_margin(struct page *p, const struct weight *w)
+static void put_weight(struct page *p, uint32_t lane, const struct weight *w)
 {
-	const struct profile *profile = p->a->profile;
+	uint64_t all = weight_value(&p->a->profile->lanes[lane].total, p->a->by_period);
 
-	for (uint32_t lane = 0; lane < profile->n_lanes; lane++) {
-		uint64_t all = weight_value(&profile->lanes[lane].total, p->a->by_period);
+	if (w && w[lane].samples)
+		buf_printf(&p->line, "%7" PRIu64 " %6.2f ", w[lane].samples,
+			   all ? 100.0 * (double)weight_value(&w[lane], p->a->by_period) /
+					   (double)all
+			       : 0.0);
+	else
+		buf_printf(&p->line, "%15s", "");
+}
 
-		if (w && w[lane].samples)
-			buf_printf(&p->line, "%7" PRIu64 " %6.2f ", w[lane].samples,
-				   all ? 100.0 * (double)weight_value(&w[lane], p->a->by_period) /
-						   (double)all
-				       : 0.0);
-		else
-			buf_printf(&p->line, "%15s", "");
+/* The weights of all events, and their totals, or room for them. */
+static void put_margin(struct page *p, const struct weight *own, const struct weight *total)
+{
+	for (uint32_t lane = 0; lane < p->a->profile->n_lanes; lane++) {
+		put_weight(p, lane, own);
+		if (p->has_totals)
+			put_weight(p, lane, total);
 	}
 	buf_str(&p->line, p->style->is_ascii ? "| " : "\u2502 ");
 }
@@ -80,12 +86,13 @@ static void annotate_text_put_text(struct page *p, const char *text, size_t size
 }
 
 static void annotate_text_put_source_line(struct page *p, const struct source_file *file,
-					  uint32_t n, const struct weight *w)
+					  uint32_t n, const struct weight *own,
+					  const struct weight *total)
 {
 	const char *text;
 	size_t size;
 
-	put_margin(p, w);
+	put_margin(p, own, total);
 	buf_printf(&p->line, "%5" PRIu32 "  ", n);
 	if (source_line(file, n, &text, &size))
 		annotate_text_put_text(p, text, size);
@@ -124,6 +131,8 @@ static void annotate_text_put_events(struct page *p)
 		buf_printf(&p->line, "%14.14s ",
 			   counter != NO_INDEX ? profile->session->info.counters[counter].name
 					       : "samples");
+		if (p->has_totals)
+			buf_printf(&p->line, "%14s ", "total");
 	}
 	annotate_text_put_line(p);
 }
@@ -236,7 +245,8 @@ static void put_elsewhere(struct page *p, const struct line_sums *sums, const st
 			annotate_text_put_sentence(
 				p, "", "and in code of other places that is inlined here:");
 		has_title = true;
-		put_margin(p, line_sums_find(a, sums, line->file, line->line));
+		put_margin(p, line_sums_find(a, sums, line->file, line->line),
+			   line_sums_total(a, sums, line->file, line->line));
 		if (*path) {
 			utf8_append_visible(&p->line, path);
 			buf_printf(&p->line, ":%" PRIu32, line->line);
@@ -262,7 +272,8 @@ static void put_function_source(struct page *p, const struct extent *x,
 		const struct weight *w = line_sums_find(p->a, sums, x->file, n);
 
 		if (file->path || w)
-			annotate_text_put_source_line(p, file, n, w);
+			annotate_text_put_source_line(p, file, n, w,
+						      line_sums_total(p->a, sums, x->file, n));
 	}
 	put_elsewhere(p, sums, x);
 }
@@ -279,7 +290,7 @@ static void put_source_of(struct page *p, uint32_t image, const struct line_span
 	annotation_name_source(p->a, image, span->file);
 	file = source_files_get(p->a->sources, span->file);
 	source_line(file, span->line, &text, &size);
-	put_margin(p, NULL);
+	put_margin(p, NULL, NULL);
 	utf8_append_visible(&p->line, slash ? slash + 1 : span->file);
 	buf_printf(&p->line, ":%" PRIu32 "  ", span->line);
 	annotate_text_put_text(p, text, size);
@@ -290,11 +301,14 @@ static void put_instruction(struct page *p, uint32_t image, const struct functio
 			    uint32_t i)
 {
 	const struct instruction *in = &code->list.data[i];
-	struct weight *w = xcalloc(p->a->profile->n_lanes, sizeof(*w));
+	uint32_t n_lanes = p->a->profile->n_lanes;
+	struct weight *own = xcalloc(2 * (size_t)n_lanes, sizeof(*own)), *total = own + n_lanes;
 
-	annotation_sum(p->a, image, in->offset, in->offset + in->size, w);
-	put_margin(p, w);
-	free(w);
+	annotation_sum(p->a, image, in->offset, in->offset + in->size, own);
+	if (p->has_totals)
+		annotation_total(p->a, image, in->offset, in->offset + in->size, total);
+	put_margin(p, own, total);
+	free(own);
 	buf_printf(&p->line, "%8" PRIx64 " ", in->offset);
 	function_code_put_arrows(code, i, p->style->is_ascii, &p->line);
 	buf_printf(&p->line, " %s", in->text);
@@ -333,13 +347,32 @@ static void annotate_text_put_head(struct page *p, uint32_t function)
 	annotate_text_put_line(p);
 }
 
+/* Whether a sample of the function is not at the function itself. */
+static bool has_callees(const struct annotation *a, uint32_t function)
+{
+	uint32_t n_lanes = a->profile->n_lanes;
+	struct weight *w = xcalloc(2 * (size_t)n_lanes, sizeof(*w));
+	bool has = false;
+
+	if (a->has_totals) {
+		annotation_function_own(a, function, w);
+		annotation_function_total(a, function, w + n_lanes);
+	}
+	for (uint32_t lane = 0; lane < n_lanes; lane++)
+		has |= w[n_lanes + lane].samples > w[lane].samples;
+	free(w);
+	return has;
+}
+
 void annotation_print_function(struct annotation *a, uint32_t function,
 			       const struct text_style *style, FILE *out)
 {
 	const struct profile_function *f = &a->profile->functions.data[function];
 	const struct symbol_table *table = a->profile->images.data[f->image].table;
 	struct symbol symbol = symbol_get(table, f->symbol);
-	struct page p = { .a = a, .style = style, .out = out };
+	struct page p = {
+		.a = a, .style = style, .out = out, .has_totals = has_callees(a, function)
+	};
 	struct function_code code = { 0 };
 	struct line_sums sums = { 0 };
 	struct error err = { 0 };
@@ -378,7 +411,8 @@ bool annotation_print_file(struct annotation *a, uint32_t file, const struct tex
 	put_skids(&p);
 	annotate_text_put_events(&p);
 	for (uint32_t n = 1; n <= source->n_lines; n++)
-		annotate_text_put_source_line(&p, source, n, line_sums_find(a, &a->lines, file, n));
+		annotate_text_put_source_line(&p, source, n, line_sums_find(a, &a->lines, file, n),
+					      NULL);
 	page_fini(&p);
 	return true;
 }

@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "commands/annotate_words.h"
 #include "commands/opening.h"
 #include "commands/perf_options.h"
 #include "open/input.h"
@@ -59,280 +60,6 @@ static const struct option_spec annotate_options[] = {
 	  "keep symbol indexes in DIR; \"\" keeps none",
 	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
 };
-
-#define MAX_LISTED 20
-
-/* A function, chosen by weight, or a source file. */
-struct chosen {
-	uint32_t id;
-	uint64_t weight;
-};
-struct choice {
-	struct chosen *data;
-	size_t n, cap;
-};
-
-static int by_weight(const void *a, const void *b)
-{
-	const struct chosen *x = a, *y = b;
-
-	if (x->weight != y->weight)
-		return x->weight < y->weight ? 1 : -1;
-	return (x->id > y->id) - (x->id < y->id);
-}
-
-static void sort_choice(struct choice *c)
-{
-	if (c->n)
-		qsort(c->data, c->n, sizeof(*c->data), by_weight);
-}
-
-static const char *function_name(const struct profile *p, uint32_t function)
-{
-	char scratch[KEY_TEXT_SIZE];
-
-	return profile_key_text(p, PROFILE_SYMBOL, function, scratch);
-}
-
-/* ---- functions ---- */
-
-/* The length of FILE in FILE:FUNCTION; 0: the word is a function alone, such as ns::f. */
-static size_t file_length(const char *word)
-{
-	size_t len = strcspn(word, "(<:");
-
-	return word[len] == ':' && word[len + 1] != ':' && word[len + 1] ? len : 0;
-}
-
-/* Whether the function is in the query's source files. That of a language is in its image. */
-static bool is_in_file(const struct profile *p, const struct query *q, uint32_t function)
-{
-	const struct profile_function *f = &p->functions.data[function];
-	const struct profile_image *image = &p->images.data[f->image];
-	struct line_span span;
-
-	if (!query_has(q, FILTER_FILE))
-		return true;
-	if (image->image->kind == IMAGE_LANGUAGE)
-		return query_takes_path(q, FILTER_FILE, image->image->path);
-	return lines_span(p->symbols, image->table, symbol_get(image->table, f->symbol).offset,
-			  &span) &&
-	       query_takes_path(q, FILTER_FILE, span.file);
-}
-
-/* The functions that a word means: a name, without parameters, or a glob, and before it a file. */
-static bool begin_choice(const char *word, struct query *q)
-{
-	size_t file_len = file_length(word);
-	cleanup(free_at_exit) char *operand =
-		xasprintf("symbol:%s", word + file_len + (file_len > 0));
-	cleanup(free_at_exit) char *file = xasprintf("file:%.*s", (int)file_len, word);
-
-	*q = (struct query){ 0 };
-	return query_add(q, operand, NULL) == 0 && (!file_len || query_add(q, file, NULL) == 0);
-}
-
-static bool is_chosen(const struct profile *p, const struct query *q, uint32_t function)
-{
-	return p->functions.data[function].symbol != NO_SYMBOL &&
-	       query_takes_function(q, FILTER_SYMBOL, function_name(p, function)) &&
-	       is_in_file(p, q, function);
-}
-
-/* All functions with samples that the word means. */
-static void choose_functions(const struct annotation *a, const char *word, struct choice *out)
-{
-	const struct profile *p = a->profile;
-	uint64_t *weight = xcalloc(p->functions.n + 1, sizeof(*weight));
-	struct query q;
-
-	for (uint32_t i = 0; i < p->places.n; i++)
-		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
-			weight[p->places.data[i].function] +=
-				weight_value(&annotation_place(a, i)[lane], a->by_period);
-	if (begin_choice(word, &q))
-		for (uint32_t f = 0; f < p->functions.n; f++)
-			if (weight[f] && is_chosen(p, &q, f))
-				vec_push(out, (struct chosen){ f, weight[f] });
-	query_fini(&q);
-	free(weight);
-	sort_choice(out);
-}
-
-static bool is_of_language(const struct profile *p, uint32_t function)
-{
-	return p->images.data[p->functions.data[function].image].image->kind == IMAGE_LANGUAGE;
-}
-
-/* Whether the word means no function of native code that has samples. */
-static bool means_no_native(const struct profile *p, const char *word)
-{
-	bool is_native = false;
-	struct query q;
-
-	if (begin_choice(word, &q))
-		for (uint32_t f = 0; f < p->functions.n; f++)
-			is_native |= is_chosen(p, &q, f) && !is_of_language(p, f);
-	query_fini(&q);
-	return !is_native;
-}
-
-static bool means_language(const struct profile *p, const char *word)
-{
-	bool is_met = false;
-	struct query q;
-
-	if (begin_choice(word, &q))
-		for (uint32_t f = 0; f < p->functions.n; f++)
-			is_met |= is_chosen(p, &q, f) && is_of_language(p, f);
-	query_fini(&q);
-	return is_met;
-}
-
-static bool do_all_words(const struct profile *p, const struct option_list *words,
-			 bool (*mean)(const struct profile *, const char *))
-{
-	for (size_t i = 0; i < words->n; i++)
-		if (!mean(p, words->data[i]))
-			return false;
-	return words->n > 0;
-}
-
-/*
- * The profile of frames of languages alone, if each word means functions of them: there, a line
- * also has the samples of the native functions that it calls. Else the profile stays.
- */
-static int prefer_language(struct profile_request *request, const struct option_list *words,
-			   struct profile **profile, struct error *err)
-{
-	const struct query *query = request->query;
-	struct query of_language = *query;
-	struct profile *other = NULL;
-	int r;
-
-	if (query->frames != FRAMES_BOTH || !do_all_words(*profile, words, means_no_native))
-		return 0;
-	of_language.frames = FRAMES_LANGUAGE;
-	request->query = &of_language;
-	r = input_profile(request, false, &other, err);
-	request->query = query;
-	if (r >= 0 && do_all_words(other, words, means_language)) {
-		profile_free(*profile);
-		*profile = take_ptr(other);
-	}
-	profile_free(other);
-	return r;
-}
-
-/* Changes that turn one name into the other: one character each. */
-static size_t line_distance(const char *a, size_t n, const char *b, size_t m)
-{
-	size_t row[65], last, above;
-
-	n = MIN(n, (size_t)64);
-	m = MIN(m, (size_t)64);
-	for (size_t j = 0; j <= m; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= n; i++) {
-		last = row[0];
-		row[0] = i;
-		for (size_t j = 1; j <= m; j++) {
-			above = row[j];
-			row[j] = MIN(MIN(row[j], row[j - 1]) + 1, last + (a[i - 1] != b[j - 1]));
-			last = above;
-		}
-	}
-	return row[m];
-}
-
-static int say_no_file(const char *word, size_t file_len, struct error *err)
-{
-	return error_set(err, -ENOENT,
-			 "no function '%s' with samples in a source file '%.*s'; 'assay report "
-			 "-l' lists functions, and no filter has the name '%.*s:'",
-			 word + file_len + 1, (int)file_len, word, (int)file_len, word);
-}
-
-static int say_nearest(const struct profile *p, const char *word, struct error *err)
-{
-	struct choice near = { 0 };
-	struct buf names = { 0 };
-
-	if (file_length(word))
-		return say_no_file(word, file_length(word), err);
-	for (uint32_t f = 0; f < p->functions.n; f++) {
-		const char *name = function_name(p, f);
-		size_t len = function_base_len(name), n = strlen(word);
-		bool is_part = strstr(name, word) != NULL;
-		size_t d = is_part ? 0 : line_distance(word, n, name, len);
-
-		if (p->functions.data[f].symbol != NO_SYMBOL && (is_part || d <= n / 3 + 1))
-			vec_push(&near, (struct chosen){ f, UINT64_MAX - d });
-	}
-	sort_choice(&near);
-	for (size_t i = 0; i < near.n && i < 5; i++)
-		buf_printf(&names, "%s%s", i ? ", " : "", function_name(p, near.data[i].id));
-	if (near.n)
-		error_set(err, -ENOENT, "no function '%s' with samples; there is %s", word,
-			  buf_cstr(&names));
-	else
-		error_set(err, -ENOENT,
-			  "no function '%s' with samples; 'assay report -l' lists them, and "
-			  "'assay report --tree --inline' shows what was inlined",
-			  word);
-	vec_fini(&near);
-	buf_fini(&names);
-	return -ENOENT;
-}
-
-static void put_candidate(const struct profile *p, const struct chosen *c, struct buf *out)
-{
-	const struct profile_function *f = &p->functions.data[c->id];
-	const struct profile_image *image = &p->images.data[f->image];
-	struct line_span span;
-
-	buf_printf(out, "%s %s in %s (%" PRIu64 ")", out->len ? ";" : "", function_name(p, c->id),
-		   image->name, c->weight);
-	if (lines_span(p->symbols, image->table, symbol_get(image->table, f->symbol).offset, &span))
-		buf_printf(out, " at %s:%" PRIu32, span.file, span.line);
-}
-
-static int say_candidates(const struct profile *p, const char *word, const struct choice *c,
-			  struct error *err)
-{
-	struct buf list = { 0 };
-
-	for (size_t i = 0; i < c->n && i < MAX_LISTED; i++)
-		put_candidate(p, &c->data[i], &list);
-	error_set(err, -EINVAL,
-		  "'%s' names %zu functions; add lib-image:NAME or the parameters, or a * for "
-		  "all of them:%s",
-		  word, c->n, buf_cstr(&list));
-	buf_fini(&list);
-	return -EINVAL;
-}
-
-static int choose_by_words(const struct annotation *a, const struct option_list *words,
-			   struct choice *out, struct error *err)
-{
-	for (size_t i = 0; i < words->n; i++) {
-		struct choice one = { 0 };
-		bool is_glob = strpbrk(words->data[i], "*?[") != NULL;
-
-		choose_functions(a, words->data[i], &one);
-		if (!one.n || (one.n > 1 && !is_glob)) {
-			int r = one.n ? say_candidates(a->profile, words->data[i], &one, err)
-				      : say_nearest(a->profile, words->data[i], err);
-			vec_fini(&one);
-			return r;
-		}
-		vec_foreach (&one, c) {
-			vec_push(out, *c);
-		}
-		vec_fini(&one);
-	}
-	return 0;
-}
 
 /* ---- files ---- */
 
@@ -548,12 +275,14 @@ static int annotate_session(struct input *in, const struct annotate_args *args,
 	request->session = session;
 	request->symbols = symbols =
 		input_symbolizer_with(in, input_place(args->input, request->query), &config);
+	request->with_chains = words->n > 0;
 	r = input_profile(request, false, &profile, err);
 	if (r < 0 || (r = prefer_language(request, words, &profile, err)) < 0)
 		return r;
 	sources = source_files_new(&search);
 	a = annotation_new(profile, symbols, sources);
-	annotation_sum_lines(a);
+	if (!words->n)
+		annotation_sum_lines(a);
 	a->with_assembly = args->assembly;
 	a->with_source = args->source || !args->assembly;
 	return print_to_output(args, a, words, err);
@@ -652,9 +381,11 @@ const struct command annotate_command = {
 		"SYMBOL (a name, its parameters may be left out, or a glob) it is the whole of "
 		"every source file that has samples. FILE is the path or the name of a source "
 		"file, such as *app.py:hot*; a word before the colon that is a filter's tag makes "
-		"a filter. The lines of a function of an interpreted language also have the "
-		"samples "
-		"of the native functions that they call.",
+		"a filter. If no function has the name, the end of a name will do: *a.php:st* for "
+		"*K::st*. The lines of a function of an interpreted language also have the "
+		"samples of the native functions that they call. If a function called others, a "
+		"second column has the totals of its lines: their own samples and those of all "
+		"that they called. So a function without samples of its own can be shown, too.",
 	.options = OPTIONS_AND_ALIASES(annotate_options, perf_annotate_options),
 	.common = "i,a,t,search-dir,o",
 	.sections = annotate_sections,

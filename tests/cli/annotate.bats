@@ -1,7 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Samples in the margin of source and assembly.
+# shellcheck disable=SC2153 # PYTHON is set in languages.bash
 load helpers
+load languages
 
 hot=$(hot_line)
 
@@ -72,6 +74,84 @@ annotate() {
 	[ "$(jq '[.functions[0].instructions[].samples[0]] | add' <<<"$output")" = "$n" ]
 	# 32 of the loop's 34 instructions are the line's: half of 30 samples elsewhere is less likely than 10^-7.
 	[ "$(jq --argjson hot "$hot" '.functions[0].lines[] | select(.line == $hot).samples[0]' <<<"$output")" -gt $((n / 2)) ]
+}
+
+@test "a function that called others has totals, also without samples of its own" {
+	need_recording
+	cat >calls.c <<-'END'
+		volatile long x;
+		__attribute__((noinline)) static void leaf(long n) {
+			for (long i = 0; i < n; i++) x = i * i ^ x >> 1;
+		}
+		__attribute__((noinline)) static void deeper(int n) {
+			if (n)
+				deeper(n - 1); // the recursion
+			else
+				leaf(300000000); // the leaf
+			x++;
+		}
+		int main(void) {
+			deeper(20); // the call
+			leaf(30000000); // another call
+			return 0;
+		}
+	END
+	gcc -O1 -g -fno-optimize-sibling-calls calls.c -o calls
+	assay record -q -e cpu-clock:u -F "$(at_most 997)" -o a.assay -- ./calls
+	# total_of LINES: the total of the function's line with this text.
+	total_of() { jq --arg text "$1" '[.functions[0].lines[] | select(.text | contains($text)).total[0]] | add // 0' json; }
+	all=$(assay report -i a.assay --format json symbol:leaf | jq .header.samples.selected)
+	annotate main --format json
+	echo "$output" >json
+	[ "$(jq '[.functions[0].lines[].samples[0]] | add' json)" -lt $((all / 10)) ]
+	[ "$(total_of 'the call')" -gt $((all / 2)) ]
+	[ "$(total_of 'another call')" -gt 0 ]
+	[ $(($(total_of 'the call') + $(total_of 'another call'))) -ge "$all" ]
+	[ "$(jq '[.functions[0].instructions[] | select(.text | startswith("call")).total[0]] | add' json)" -ge "$all" ]
+	# A sample counts once for a line, however deep it is.
+	annotate deeper --format json
+	echo "$output" >json
+	[ "$(total_of 'the leaf')" -gt $((all / 2)) ]
+	[ "$(total_of 'the recursion')" -le "$(total_of 'the leaf')" ]
+	[ "$(total_of 'the recursion')" -gt $((all / 2)) ]
+	annotate main
+	grep -E '^ +cpu-clock.* +total *$' <<<"$output"
+	grep -E "^ +[0-9]+ +[0-9.]+ │ +13 .*the call" <<<"$output"
+	# One that called nothing has no totals.
+	annotate leaf
+	run ! grep -E '^ +cpu-clock.* +total *$' <<<"$output"
+}
+
+@test "annotate takes the end of a name, and lists the functions that it could mean" {
+	need_python
+	[ -z "$plain" ] || skip "this Python has no qualified names"
+	cat >ends.py <<-'END'
+		import sys, time
+		def spin():
+		    return sum(i * i for i in range(3000))
+		class A:
+		    def step(self):
+		        return spin()
+		    def once(self):
+		        return self.step()
+		class B:
+		    def step(self):
+		        return spin()
+		while time.process_time() < float(sys.argv[1]):
+		    A().once()
+		    B().step()
+	END
+	assay record -q --collector bpf -e cpu-clock -F "$(at_most 997)" -o s -- "$PYTHON" ends.py 0.5
+	run assay annotate -i s ends.py:step
+	[ "$status" = 1 ]
+	[[ "$output" == *"'ends.py:step' names 2 functions"*"A.step"* && "$output" == *"B.step"* ]]
+	run assay annotate -i s --search-dir "$PWD" ends.py:once
+	[ "$status" = 0 ]
+	grep -E '[0-9] [^ ]+ +[0-9]+ .*return self.step\(\)' <<<"$output"
+	run assay annotate -i s ends.py:A.step
+	[ "$status" = 0 ]
+	run assay annotate -i s ends.py:tep
+	[ "$status" = 1 ]
 }
 
 @test "assembly, alone and below its source; jumps have arrows, targets names" {
