@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "event/loss.h"
+#include "profile/missing_labels.h"
 #include "profile/query.h"
 #include "profile/rows.h"
 #include "store/session.h"
@@ -152,7 +153,7 @@ static int explain_filter(const struct profile_request *request, enum filter_tag
 	uint8_t by = filter_keys[tag];
 	enum profile_key key = (enum profile_key)by;
 	struct rows rows = { 0 };
-	struct buf text = { 0 };
+	struct buf text = { 0 }, missing = { 0 };
 	struct profile *p;
 
 	unfiltered.query = &all;
@@ -169,9 +170,14 @@ static int explain_filter(const struct profile_request *request, enum filter_tag
 		profile_collate(p, &unfiltered.keys, false, &rows);
 		empty_put_values(&text, p, key, &rows);
 	}
-	error_set(err, -ENOENT, "no sample matches %s%s%s%s; there are: %s", filter_infos[tag].tag,
+	if (filter_keys[tag] == PROFILE_LABEL || tag == FILTER_TRACE || tag == FILTER_SPAN)
+		put_missing_labels(request->session, &(struct key_list){ 0 }, request->query,
+				   &missing);
+	error_set(err, -ENOENT, "no sample matches %s%s%s%s; %s%s", filter_infos[tag].tag,
 		  *filter_infos[tag].tag ? ":" : "", value->glob,
-		  request->query->filters[tag].n > 1 ? ",…" : "", buf_cstr(&text));
+		  request->query->filters[tag].n > 1 ? ",…" : "",
+		  missing.len ? "" : "there are: ", buf_cstr(missing.len ? &missing : &text));
+	buf_fini(&missing);
 	rows_fini(&rows);
 	buf_fini(&text);
 	profile_free(p);

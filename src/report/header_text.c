@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "profile/missing_labels.h"
 #include "report/header_facts.h"
 #include "report/names.h"
 #include "report/style.h"
@@ -349,6 +350,9 @@ static void print_notes(struct printer *pr)
 		buf_str(&pr->text, s->info.note);
 		header_end_line(pr, "note");
 	}
+	put_missing_labels(s, &pr->r->keys, pr->r->query, &pr->text);
+	if (pr->text.len)
+		header_end_line(pr, "labels");
 	vec_foreach (&s->warnings, w) {
 		buf_str(&pr->text, *w);
 		end_styled_line(pr, "warning", STYLE_HOT);

@@ -205,6 +205,12 @@ keys_of() {
 	[[ "$output" == *"no sample matches label:endpoint=/nothing; there are: "*"endpoint=/alpha"* ]]
 	run assay report -i s --by label:endpoint,label:user
 	[ "$status" = 2 ]
+	# Labels that were not recorded are named.
+	assay report -i s --by label:user,trace >text
+	has "labels    user: not recorded; 'assay record --labels user'" text
+	run ! grep -q 'trace: not recorded' text
+	run assay report -i s label:user=joe
+	[[ "$output" == *"no sample matches label:user=joe; user: not recorded; 'assay record --labels user'"* ]]
 	# Labels are no frames.
 	assay script -i s >text
 	run ! grep -q '\[label\]' text
