@@ -36,7 +36,8 @@ static uint16_t flags_of(const struct java_left *left)
 			  (kind == HOTSPOT_STUBS || (!left->is_leaf && !is_called) ? JAVA_IS_ENTERED
 										   : 0) |
 			  (kind == HOTSPOT_INTERPRETER ? JAVA_IS_INTERPRETED : 0) |
-			  callers_flags(left));
+			  (java_is_called_as_stub(left->blob) ? JAVA_IS_STUB : 0) |
+			  (left->calls_method ? JAVA_CALLS_METHOD : 0) | callers_flags(left));
 }
 
 static enum java_copy copy_for(const struct java_left *left)

@@ -20,6 +20,7 @@ struct java_left {
 	bool is_exact;     /* the code has a call or a trap at pc */
 	bool is_first_way; /* no likelier way was tried */
 	bool has_methods;  /* their names are known */
+	bool calls_method; /* java_process_calls_method(), or that is not known */
 	struct hotspot_leave leave;
 };
 

@@ -386,6 +386,45 @@ bool java_process_is_innermost(struct java_process *p, uint64_t pc, uint64_t las
 	return is;
 }
 
+#define CALL_REL32 0xe8
+#define CALL_SIZE  5
+
+/* Without reads left, a later walk asks again. Else nobody takes it for a stub's caller. */
+static enum hotspot_answer not_readable(const struct java_process *p)
+{
+	return p->n_reads ? HOTSPOT_YES : HOTSPOT_NOT_ASKED;
+}
+
+static enum hotspot_answer ask_call(struct java_process *p, uint64_t pc, uint64_t time_ns)
+{
+	const struct java_blob *callee;
+	uint8_t call[CALL_SIZE];
+	int32_t far;
+
+	if (p->vm.is_aarch64)
+		return HOTSPOT_NO;
+	if (!lang_read(&p->vm.memory, pc - CALL_SIZE, call, sizeof(call)))
+		return not_readable(p);
+	memcpy(&far, call + 1, sizeof(far));
+	if (call[0] != CALL_REL32 || !hotspot_heap_of(&p->vm, pc + (uint64_t)(int64_t)far))
+		return HOTSPOT_NO;
+	callee = java_process_blob(p, pc + (uint64_t)(int64_t)far, time_ns);
+	if (!callee)
+		return not_readable(p);
+	return callee->blob.kind <= HOTSPOT_NATIVE ? HOTSPOT_YES : HOTSPOT_NO;
+}
+
+enum hotspot_answer java_process_calls_method(struct java_process *p, uint64_t pc, uint64_t time_ns)
+{
+	struct java_place *place = find_place(p, pc);
+
+	if (!place)
+		return ask_call(p, pc, time_ns);
+	if (place->calls_method == HOTSPOT_NOT_ASKED)
+		place->calls_method = ask_call(p, pc, time_ns);
+	return place->calls_method;
+}
+
 /* ---- methods ---- */
 
 /* Without reads left, it may lack a part: the next stack reads it again. */

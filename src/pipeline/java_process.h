@@ -32,7 +32,8 @@ struct java_place {
 	/* Ways out of an innermost frame, as hotspot_leaves(); none: not asked for yet. */
 	uint32_t n_leaves;
 	struct hotspot_leave leaves[HOTSPOT_LEAVES_MAX];
-	enum hotspot_answer returned; /* hotspot_is_innermost() */
+	enum hotspot_answer returned;     /* hotspot_is_innermost() */
+	enum hotspot_answer calls_method; /* java_process_calls_method() */
 };
 
 /* It was the same from `from_ns` (0: ever since) until `valid_ns`. */
@@ -154,6 +155,14 @@ uint32_t java_process_leaves(struct java_process *p, const struct hotspot_blob *
 			     bool is_leaf, struct hotspot_leave out[HOTSPOT_LEAVES_MAX]);
 bool java_process_is_innermost(struct java_process *p, uint64_t pc, uint64_t last_sp,
 			       const uint64_t *registers);
+
+/*
+ * Whether the call before a return address leads to compiled code: then no stub returns there, and
+ * a stub that has the address in its frame has it from an earlier call. x86-64 alone; else, and for
+ * indirect calls, HOTSPOT_NO. HOTSPOT_NOT_ASKED: this walk has no reads left.
+ */
+enum hotspot_answer java_process_calls_method(struct java_process *p, uint64_t pc,
+					      uint64_t time_ns);
 
 /*
  * The method at an address at the time of a sample; NULL: it is none, or that is not certain.

@@ -425,6 +425,8 @@ static bool may_return_to(struct java_stacks *j, const struct hotspot_blob *call
 		return false;
 	switch (blob_of(j, place)->kind) {
 	case HOTSPOT_COMPILED:
+		if (java_is_called_as_stub(callee))
+			return java_process_calls_method(j->process, pc, j->time_ns) == HOTSPOT_NO;
 		return !is_by_java || place->is_exact ||
 		       hotspot_is_deoptimised(blob_of(j, place), pc);
 	case HOTSPOT_INTERPRETER:
@@ -642,6 +644,9 @@ struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 		left.is_leaf = regs->flags & UNWIND_IS_EXACT;
 		left.is_first_way = leave == leaves;
 		left.leave = *leave;
+		left.calls_method =
+			!left.is_leaf && blob.kind == HOTSPOT_COMPILED &&
+			java_process_calls_method(j->process, regs->pc, j->time_ns) != HOTSPOT_NO;
 		note_frame(j, regs, stack, &left, method);
 	}
 	return leave ? java_rule_of(leave) : end_at_frame(j, stack);

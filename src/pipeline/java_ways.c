@@ -109,6 +109,11 @@ bool java_is_called(const struct hotspot_blob *blob)
 	return blob->kind <= HOTSPOT_INTERPRETER || blob->kind == HOTSPOT_FRAMELESS;
 }
 
+bool java_is_called_as_stub(const struct hotspot_blob *blob)
+{
+	return blob->kind == HOTSPOT_STUBS && !java_is_at_heap(blob);
+}
+
 bool java_is_at_heap(const struct hotspot_blob *stub)
 {
 	return stub->kind == HOTSPOT_STUBS && strstr(stub->name, "continuation");

@@ -46,6 +46,12 @@ bool java_is_being_made(const struct hotspot *vm, const struct unwind_regs *regs
 bool java_is_called(const struct hotspot_blob *blob);
 
 /*
+ * Whether calls lead to such a stub itself. Stubs of virtual threads end in frames that they have
+ * just put there, whose calls led elsewhere.
+ */
+bool java_is_called_as_stub(const struct hotspot_blob *blob);
+
+/*
  * A virtual thread that goes on has its innermost frames on the stack alone. They return to a stub
  * that fetches more of them from the heap, where a sample does not see them. Whether this is it.
  */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "frozen_stacks.h"
+#include "pipeline/java_process.h"
 #include "pipeline/java_ways.h"
 #include "record/java_frames.h"
 #include "unwind/user_ctx.h"
@@ -419,9 +420,82 @@ static void the_sampler_gets_the_frames_of_whole_stacks(void **state)
 	each_frozen_file("java-*.stack", check_known);
 }
 
+#define HEAP 0x100000
+
+/* At HEAP + 16: a direct call to `callee`, and an indirect one. */
+static uint64_t called;
+
+static bool read_calls(void *context, uint64_t addr, void *out, size_t size)
+{
+	uint8_t bytes[64] = { [16] = 0xe8, [29] = 0xff, [30] = 0xd0 };
+	int32_t far = (int32_t)(called - (HEAP + 21));
+
+	(void)context;
+	memcpy(bytes + 17, &far, sizeof(far));
+	if (addr < HEAP || addr - HEAP > sizeof(bytes) - size)
+		return false;
+	memcpy(out, bytes + (addr - HEAP), size);
+	return true;
+}
+
+static void put_code(struct java_process *p, enum hotspot_kind kind, uint64_t start, uint64_t end)
+{
+	const struct hotspot_blob blob = {
+		.kind = kind, .start = start, .end = end, .code = start, .code_end = end
+	};
+
+	vec_push(&p->order, (uint32_t)p->blobs.n);
+	vec_push(&p->blobs, ((struct java_blob){ .blob = blob, .valid_ns = UINT64_MAX }));
+}
+
+static enum hotspot_answer calls_method(struct java_process *p, uint64_t callee, uint64_t pc)
+{
+	called = callee;
+	return java_process_calls_method(p, pc, 1);
+}
+
+static void a_direct_call_tells_whether_it_leads_to_a_method(void **state)
+{
+	const struct lang_memory memory = { .read = read_calls };
+	struct java_process *p = java_process_new(1, &memory);
+	const uint64_t method = HEAP + 0x1000, stub = HEAP + 0x2000;
+
+	(void)state;
+	p->vm.memory = java_process_memory(p);
+	p->vm.heaps[0] = (struct hotspot_heap){ .start = HEAP, .end = HEAP + 0x10000, .shift = 7 };
+	p->vm.n_heaps = 1;
+	put_code(p, HOTSPOT_COMPILED, method, method + 0x1000);
+	put_code(p, HOTSPOT_STUBS, stub, stub + 0x1000);
+	java_process_begin_walk(p, 100);
+	assert_int_equal(calls_method(p, method + 0x20, HEAP + 21), HOTSPOT_YES);
+	assert_int_equal(calls_method(p, stub + 0x20, HEAP + 21), HOTSPOT_NO);
+	assert_int_equal(calls_method(p, HEAP + 0x20000, HEAP + 21), HOTSPOT_NO); /* a file */
+	assert_int_equal(calls_method(p, method, HEAP + 31), HOTSPOT_NO);
+	/* What can't be read is no caller of a stub; without reads left, a later walk asks. */
+	assert_int_equal(calls_method(p, method, HEAP + 80), HOTSPOT_YES);
+	java_process_begin_walk(p, 0);
+	assert_int_equal(calls_method(p, method, HEAP + 21), HOTSPOT_NOT_ASKED);
+	java_process_free(p);
+}
+
+static void a_stub_has_no_caller_that_called_a_method(void **state)
+{
+	const uint32_t stub = JAVA_IS_FRAME | JAVA_IS_STUB, method = JAVA_IS_FRAME | JAVA_IS_CALLED;
+	struct java_frame f = { .flags = JAVA_TAKES_OTHER | JAVA_TAKES_JAVA };
+
+	(void)state;
+	assert_true(java_takes(&f, stub));
+	assert_true(java_takes(&f, method));
+	f.flags |= JAVA_CALLS_METHOD;
+	assert_false(java_takes(&f, stub));
+	assert_true(java_takes(&f, method));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_direct_call_tells_whether_it_leads_to_a_method),
+		cmocka_unit_test(a_stub_has_no_caller_that_called_a_method),
 		cmocka_unit_test(the_sampler_gets_the_frames_of_whole_stacks),
 		cmocka_unit_test(the_sampler_walks_as_the_reader),
 		cmocka_unit_test(code_of_files_calls_some_frames_alone),

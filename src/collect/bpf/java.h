@@ -74,6 +74,8 @@ static __always_inline bool java_is_same_method(struct work *w, const struct jav
 /* Whether a frame may be the caller of the last one. */
 static __always_inline bool java_takes(const struct java_frame *f, __u32 callee)
 {
+	if (callee & JAVA_IS_STUB && f->flags & JAVA_CALLS_METHOD)
+		return false;
 	return !callee || f->flags & (callee & JAVA_IS_CALLED ? JAVA_TAKES_JAVA : JAVA_TAKES_OTHER);
 }
 

@@ -224,6 +224,8 @@ enum java_flags {
 	JAVA_TAKES_JAVA = 8,      /* it may be the caller of a frame that Java code calls … */
 	JAVA_TAKES_OTHER = 16,    /* … and of others */
 	JAVA_IS_INTERPRETED = 32, /* the key with its method has its number */
+	JAVA_IS_STUB = 64,        /* no call of a method leads to it */
+	JAVA_CALLS_METHOD = 128,  /* its call leads to a method: it is no caller of a stub */
 };
 
 #define JAVA_PROOF_MAX 8
