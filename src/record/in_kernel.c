@@ -429,6 +429,8 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 	sample.frames = k->frames.data;
 	sample.n_frames = (uint32_t)k->frames.n;
 	pipeline_add(k->pipeline, &sample);
+	if (c->stack && c->counter >= k->first_wait) /* each wait has its own */
+		intmap_remove(&k->waiting.by_hash, c->stack);
 	return true;
 }
 
@@ -637,6 +639,7 @@ static uint64_t walk_blocked(struct in_kernel *k, const struct blocked_thread *t
 		.copy = { .regs = (const uint64_t *)stack.regs,
 			  .is_i386 = is_there ? stack.is_i386 : t->is_i386,
 			  .is_in_kernel = true,
+			  .time_ns = now_ns,
 			  .stack = bytes,
 			  .stack_size = off_cpu_read_stack(reads, t->pid, stack.regs[SP_REGISTER],
 							   bytes, WAIT_STACK_BYTES) },

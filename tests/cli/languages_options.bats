@@ -112,3 +112,26 @@ check_ticks() { # EVENT
 	assay record -e "$events,alignment-faults" -o s -- "$PYTHON" golden.py 200
 	check_clock
 }
+
+# The waits of s in the stacks that match, in ms.
+waited() { # PATTERN
+	assay export -q -i s --format folded -o - 'event:off-cpu:*' | awk -v pattern="$1" '$0 ~ pattern { ms += $NF / 1e6 } END { print int(ms) }'
+}
+
+@test "waits of Java and JavaScript have their functions" {
+	need_sampler
+	command -v javac >/dev/null || skip "no javac here"
+	command -v node >/dev/null || skip "no Node.js here"
+	javac -d . "$ROOT/tests/programs/lang/waits.java"
+	# Both threads wait for nearly all of the two seconds, in these functions alone.
+	assay record --off-cpu -o s -- java -cp . waits
+	[ "$(waited ';waits[.]main;java[.]lang[.]Thread[.]sleep;')" -gt 300 ]
+	[ "$(waited ';waits[.]main;waits[.]locks;')" -gt 100 ]
+	[ "$(waited ';waits[.]holder;waits[.]holds;java[.]lang[.]Thread[.]sleep;')" -gt 300 ]
+	[ "$(waited ';waits[.]holder;java[.]util[.]concurrent[.]locks[.]LockSupport[.]parkNanos;')" -gt 300 ]
+	[ "$(waited ';waits[.]holds;.*waits[.]locks;|;waits[.]locks;.*waits[.]holds;')" = 0 ]
+	# Some early waits come before assay knows Node.js.
+	assay record --off-cpu -o s -- node "$ROOT/tests/programs/lang/waits.js"
+	[ "$(waited ';one;naps;')" -gt 300 ]
+	[ "$(waited ';other;naps;')" -gt 300 ]
+}

@@ -103,7 +103,7 @@ struct file_entry {
 /* The BPF programs that capture stacks, where one may interrupt another one (stack.h). */
 enum capture_slot {
 	SLOT_SAMPLE,
-	SLOT_SWITCH,
+	SLOT_SWITCH, /* the last one whose stacks have names of Java and JavaScript */
 	SLOT_WAKE,
 	SLOT_LOCK,
 	CAPTURE_SLOTS,

@@ -402,7 +402,7 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 	}
 	w->stop = UNWIND_GOES_ON;
 	m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
-	if (has_stack_runtimes && slot == SLOT_SAMPLE && is_for_reader(w, m, addr)
+	if (has_stack_runtimes && slot <= SLOT_SWITCH && is_for_reader(w, m, addr)
 		    ? stack_language_frame(slot, w, m, &rule)
 		    : native_frame(slot, w, at, addr, &rule))
 		return w->stop != UNWIND_GOES_ON;
