@@ -6,6 +6,7 @@
 
 load ../cli/helpers
 load ../cli/daemon
+load podman
 
 link() { # NAME BUILD-ID
 	cc -O2 -static -g "-Wl,--build-id=$2" -o "$BASE/image/app/$1" "$ROOT/tests/programs/split.c" 2>"$BASE/log" ||
@@ -34,12 +35,6 @@ teardown_file() {
 	wait_for remove_base
 }
 
-# podman's own clean-up of a container may still run, and mount the folder once more.
-remove_base() {
-	umount "$BASE/root/overlay" 2>/dev/null || true
-	rm -rf "$BASE" 2>/dev/null
-}
-
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export HOME=$BATS_TEST_TMPDIR
@@ -50,29 +45,6 @@ teardown() {
 	end_test
 	[ -z "${BASE-}" ] || podman_of root rm -af -t 0 >/dev/null 2>&1 || true
 	[ -z "${BASE-}" ] || [ ! -e "$BASE/user" ] || podman_of user rm -af -t 0 >/dev/null 2>&1 || true
-}
-
-OPTIONS_root=(--root "${BASE-}/root" --runroot "${BASE-}/run" --tmpdir "${BASE-}/tmp" --cgroup-manager=cgroupfs --events-backend=none)
-! command -v runc >/dev/null || OPTIONS_root+=(--runtime=runc)
-OPTIONS_user=(--root "${BASE-}/user/root" --runroot "${BASE-}/user/run" --cgroup-manager=cgroupfs --events-backend=none --storage-driver=vfs)
-
-# podman of root, or of nobody: podman_of root|user COMMAND…
-podman_of() {
-	case $1 in
-	root) podman "${OPTIONS_root[@]}" "${@:2}" ;;
-	user)
-		# crun takes cgroup v2 alone, or v1 alone.
-		unshare -m env -i PATH="$PATH" HOME="$BASE/user" XDG_RUNTIME_DIR="$BASE/user" sh -c '
-			cd / && { grep -q "^cgroup2 /sys/fs/cgroup " /proc/mounts ||
-				{ umount -Rl /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup; }; } 2>/dev/null
-			exec setpriv --reuid 65534 --regid 65534 --clear-groups podman "$@"' sh "${OPTIONS_user[@]}" "${@:2}"
-		;;
-	esac
-}
-
-# run_container root|user OPTION… IMAGE COMMAND…; podman's own limits are more than some machines have.
-run_container() {
-	podman_of "$1" run --ulimit nofile=1024:1024 --ulimit nproc=4096:4096 "${@:2}"
 }
 
 # Imports the image once; skips with podman's own reason where no container starts.
