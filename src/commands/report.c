@@ -491,9 +491,8 @@ static int report_session(struct input *in, const struct report_args *args, cons
 	const struct fleet_wish wish = {
 		.functions_alone = needs_functions_alone(view, request),
 		.needs_totals = args->columns || args->sort,
-		.hosts_apart = key_list_has(&request->keys, PROFILE_HOST),
+		.keys = &request->keys,
 		.times_apart = needs_seconds(args, view),
-		.builds_apart = key_list_has(&request->keys, PROFILE_BUILD),
 	};
 	const struct symbolizer_config config = { .cache_dir = args->cache };
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
@@ -609,7 +608,8 @@ static int report_run(const struct command *self, int argc, char **argv)
 		r = choose_view(&args, &view, &err);
 		r = r < 0 ? r : make_options(&args, view, &options, &err);
 		if (r >= 0 && (view == &picture_view || view == &series_view) && !options.by.n)
-			key_list_add(&options.by, PROFILE_COMM);
+			key_list_add(&options.by, input_is_clickhouse(args.input) ? PROFILE_SERVICE
+										  : PROFILE_COMM);
 		r = r < 0 ? r
 			  : input_query(in, &operands, args.idle || args.processes, &query, &err);
 		query.without_dependents = args.no_dependents;

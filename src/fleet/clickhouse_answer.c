@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ void answer_fini(struct answer *a)
 	vec_fini(&a->rows);
 	vec_fini(&a->leaves);
 	vec_fini(&a->events);
+	vec_fini(&a->rates);
 	intmap_fini(&a->stacks);
 	vec_fini(&a->spans);
 	vec_fini(&a->frames);
@@ -307,6 +309,35 @@ int answer_find_names(struct answer *a, struct clickhouse *ch, struct error *err
 	return r;
 }
 
+static bool event_is_time(const char *name)
+{
+	return strstr(name, "clock") || strstr(name, "off-cpu");
+}
+
+/* More than the ends of recordings can change. */
+#define RATES_DIFFER 0.02
+
+static double event_mean(const struct answer_event *e)
+{
+	return (double)e->period / (double)e->samples;
+}
+
+bool answer_has_several_rates(const struct answer *a)
+{
+	vec_foreach (&a->rates, rate)
+		vec_foreach (&a->events, all) {
+			double mean;
+
+			if (all->name.n != rate->event.name.n || !rate->event.samples ||
+			    !event_is_time(strings_get(&a->texts, all->name)))
+				continue;
+			mean = event_mean(all);
+			if (fabs(event_mean(&rate->event) - mean) > RATES_DIFFER * mean)
+				return true;
+		}
+	return false;
+}
+
 uint64_t answer_without_builds(const struct answer *a)
 {
 	uint64_t samples = 0;
@@ -325,11 +356,13 @@ uint64_t answer_without_builds(const struct answer *a)
 
 struct answer_session {
 	const struct answer *a;
+	string_id host; /* whose rates count; "": all hosts */
 	struct image_table *images;
 	struct strings strings;
 	struct intmap named; /* image << 32 | index of the function: it has its name */
 	struct store *store;
 	uint32_t *counter_of; /* by string of a's texts: index + 1 of events */
+	double *means;        /* by event */
 };
 
 /* The file of a function. The build is of the row; if it is not asked for, of the function. */
@@ -437,10 +470,19 @@ static int answer_add_leaf(struct answer_session *s, const struct answer_leaf *l
 	return native_store.add(s->store, &sample, err);
 }
 
+/* Events of a sample: the mean of its host, or of all hosts. */
+static double answer_mean(const struct answer_session *s, const struct answer_event *event)
+{
+	vec_foreach (&s->a->rates, rate)
+		if (s->host.n && rate->host.n == s->host.n && rate->event.samples &&
+		    rate->event.name.n == event->name.n)
+			return event_mean(&rate->event);
+	return event->samples ? event_mean(event) : 1;
+}
+
 static int answer_add_row(struct answer_session *s, const struct answer_row *row, struct error *err)
 {
 	const struct answer *a = s->a;
-	const struct answer_event *event = &a->events.data[s->counter_of[row->event.n] - 1];
 	const struct answer_stack *stack = a->has_stacks ? answer_stack_of(a, row->key) : NULL;
 	struct code_addr frames[PROFILE_MAX_DEPTH] = { { IMAGE_UNKNOWN_ID, 0 } };
 	struct sample sample = {
@@ -450,9 +492,8 @@ static int answer_add_row(struct answer_session *s, const struct answer_row *row
 		.frames = frames,
 		.n_frames = 1,
 		.samples = row->samples,
-		.period = event->samples ? (uint64_t)((double)event->period /
-						      (double)event->samples * (double)row->samples)
-					 : row->samples,
+		.period = (uint64_t)(s->means[s->counter_of[row->event.n] - 1] *
+				     (double)row->samples),
 	};
 
 	if (!a->has_stacks)
@@ -472,7 +513,7 @@ static struct counter_info *answer_counters(const struct answer *a)
 
 	for (size_t i = 0; i < a->events.n; i++) {
 		const char *name = strings_get(&a->texts, a->events.data[i].name);
-		bool is_time = strstr(name, "clock") || strstr(name, "off-cpu");
+		bool is_time = event_is_time(name);
 
 		counters[i] = (struct counter_info){ .name = name,
 						     .spec = name,
@@ -529,12 +570,17 @@ static int answer_write_host(const struct answer *a, size_t first, size_t end, c
 {
 	struct answer_session s = { .a = a,
 				    .images = image_table_new(),
-				    .counter_of = xcalloc(a->texts.n + 1, sizeof(uint32_t)) };
+				    .host = first < end ? a->rows.data[first].host
+							: (string_id){ 0 },
+				    .counter_of = xcalloc(a->texts.n + 1, sizeof(uint32_t)),
+				    .means = xcalloc(a->events.n + 1, sizeof(double)) };
 	int r;
 
 	strings_init(&s.strings);
 	for (size_t i = 0; i < a->events.n; i++)
 		s.counter_of[a->events.data[i].name.n] = (uint32_t)i + 1;
+	for (size_t i = 0; i < a->events.n; i++)
+		s.means[i] = answer_mean(&s, &a->events.data[i]);
 	r = answer_write_rows(&s, first, end, dir, note, err);
 	r = r < 0 ? r : session_open(dir, out, err);
 	if (r >= 0 && first < end && a->rows.data[first].host.n) {
@@ -546,6 +592,7 @@ static int answer_write_host(const struct answer *a, size_t first, size_t end, c
 	image_table_free(s.images);
 	intmap_fini(&s.named);
 	free(s.counter_of);
+	free(s.means);
 	return r;
 }
 

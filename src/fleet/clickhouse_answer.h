@@ -43,11 +43,18 @@ struct answer_event {
 	uint64_t samples, period;
 };
 
+/* The samples and events that a host sent, for the mean of its samples. */
+struct answer_rate {
+	string_id host;
+	struct answer_event event;
+};
+
 struct answer {
 	struct strings texts;
 	VEC(struct answer_row) rows;
 	VEC(struct answer_leaf) leaves; /* instead of rows */
 	VEC(struct answer_event) events;
+	VEC(struct answer_rate) rates;
 	bool has_stacks;       /* the keys are stacks */
 	bool has_totals;       /* of functions */
 	bool has_builds;       /* of the frames of stacks, if they are keys */
@@ -86,6 +93,12 @@ void answer_read_functions(struct answer *a, struct reader *r);
  * it.
  */
 int answer_find_names(struct answer *a, struct clickhouse *ch, struct error *err);
+
+/*
+ * Whether samples of a clock stand for other times on some hosts than on others. Sums of several
+ * hosts then have the mean of all, and not of those that have the samples.
+ */
+bool answer_has_several_rates(const struct answer *a);
 
 /* Samples in stacks that were stored without the builds of their frames. */
 uint64_t answer_without_builds(const struct answer *a);

@@ -15,6 +15,7 @@
 #include "fleet/clickhouse_rows.h"
 #include "fleet/clickhouse_schema.h"
 #include "fleet/fleet_store.h"
+#include "fleet/row_binary.h"
 #include "store/history/blocks.h"
 
 #define DAY_S 86400u
@@ -216,6 +217,51 @@ int clickhouse_audit_host(struct clickhouse *ch, const char *fleet, bool leaves,
 	vec_fini(&sent);
 	vec_fini(&stored);
 	intmap_fini(&a.merged_days);
+	return r;
+}
+
+/* ---- hosts that the directory does not have ---- */
+
+static void report_stranger(const char *fleet, enum clickhouse_table coverage, struct reader *rows,
+			    audit_difference_visitor *visit, void *context)
+{
+	size_t n;
+	const char *name = row_binary_text(rows, &n);
+	cleanup(free_at_exit) char *host = xstrndup(name ? name : "", name ? n : 0);
+	struct audit_difference d = { .host = host, .table = clickhouse_tables[coverage].name };
+
+	d.time_s = reader_u32(rows);
+	d.length_s = reader_u32(rows) + BLOCK_BUCKET_NS / NS_PER_SECOND - d.time_s;
+	d.stored = reader_u64(rows);
+	d.stored_lost = reader_u64(rows);
+	if (!rows->bad && !(fleet_host_is_valid(host) && fleet_has_host(fleet, host)))
+		visit(context, &d);
+}
+
+int clickhouse_audit_strangers(struct clickhouse *ch, const char *fleet, bool leaves,
+			       audit_difference_visitor *visit, void *context, struct error *err)
+{
+	enum clickhouse_table coverage = clickhouse_coverage_of(leaves);
+	cleanup(free_at_exit) char *sql =
+		xasprintf("SELECT host, toUInt32(min(time)), toUInt32(max(time)), "
+			  "toUInt64(sum(samples)), toUInt64(sum(lost)) FROM %s FINAL GROUP BY host "
+			  "ORDER BY host FORMAT RowBinary",
+			  clickhouse_tables[coverage].name);
+	int r = 0;
+
+	for (uint32_t shard = 0; shard < clickhouse_n_shards(ch) && r >= 0; shard++) {
+		struct buf answer = { 0 };
+		struct reader rows;
+
+		r = clickhouse_ask(ch, shard, sql, &answer, err);
+		rows = reader_over(answer.data, answer.len);
+		while (r >= 0 && reader_left(&rows))
+			report_stranger(fleet, coverage, &rows, visit, context);
+		if (r >= 0 && rows.bad)
+			r = error_set(err, -EPROTO, "the answer of %s is not whole",
+				      clickhouse_address(ch, shard));
+		buf_fini(&answer);
+	}
 	return r;
 }
 

@@ -45,6 +45,13 @@ int clickhouse_audit_host(struct clickhouse *ch, const char *fleet, bool leaves,
 int clickhouse_check_day(struct clickhouse *ch, const char *fleet, bool leaves, uint64_t day_s,
 			 struct error *err);
 
+/*
+ * Reports each host that ClickHouse has samples of, and the directory `fleet` does not know: one
+ * that was forgotten, or one of another fleet.
+ */
+int clickhouse_audit_strangers(struct clickhouse *ch, const char *fleet, bool leaves,
+			       audit_difference_visitor *visit, void *context, struct error *err);
+
 /* Compares each table of sums with its coverage, for each shard and day, and looks for blocks that
  * are there more than once. */
 int clickhouse_audit_tables(struct clickhouse *ch, audit_difference_visitor *visit, void *context,

@@ -233,3 +233,40 @@ int clickhouse_forget_service(struct clickhouse *ch, const char *service, uint64
 		r = forget_in_shard(&(struct forgetting){ ch, shard, service, run }, err);
 	return r;
 }
+
+/* ---- a host ---- */
+
+int clickhouse_days_of_host(struct clickhouse *ch, const char *host, struct buf *days,
+			    struct error *err)
+{
+	struct buf sql = { 0 };
+	int r;
+
+	buf_str(&sql, "SELECT d FROM (");
+	for (int leaves = 0; leaves < 2; leaves++) {
+		buf_printf(&sql,
+			   "%sSELECT toUInt32(toRelativeDayNum(toDate(time))) AS d FROM %s WHERE "
+			   "host = ",
+			   leaves ? " UNION ALL " : "",
+			   clickhouse_tables[clickhouse_coverage_of(leaves)].name);
+		sql_put_text(&sql, host);
+	}
+	buf_str(&sql, ") GROUP BY d ORDER BY d FORMAT RowBinary");
+	r = clickhouse_ask(ch, clickhouse_shard_of(ch, host), buf_cstr(&sql), days, err);
+	buf_fini(&sql);
+	return r;
+}
+
+int clickhouse_forget_host(struct clickhouse *ch, const char *host, struct error *err)
+{
+	const struct forgetting f = { .ch = ch, .shard = clickhouse_shard_of(ch, host) };
+	const char *table = clickhouse_tables[CLICKHOUSE_HOSTS].name;
+	struct buf sql = { 0 };
+	int r;
+
+	buf_printf(&sql, "ALTER TABLE %s DELETE WHERE host = ", table);
+	sql_put_text(&sql, host);
+	r = clickhouse_ask(ch, f.shard, buf_cstr(&sql), NULL, err);
+	buf_fini(&sql);
+	return r < 0 ? r : await_deletion(&f, table, err);
+}

@@ -25,3 +25,14 @@ struct error;
  */
 int clickhouse_forget_service(struct clickhouse *ch, const char *service, uint64_t run,
 			      struct error *err);
+
+/*
+ * Appends the days that have samples of a host, as uint32_t of days since 1970, in order. The sums
+ * of all hosts lose it when these days are loaded again from the directory without the host.
+ */
+struct buf;
+int clickhouse_days_of_host(struct clickhouse *ch, const char *host, struct buf *days,
+			    struct error *err);
+
+/* Removes the host from the list of known hosts. -ETIMEDOUT as above. */
+int clickhouse_forget_host(struct clickhouse *ch, const char *host, struct error *err);

@@ -1,11 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "fleet/clickhouse_plan.h"
 
+#include <errno.h>
+
+#include "base/error.h"
 #include "base/mem.h"
+#include "profile/key.h"
+#include "profile/query.h"
 
 #define HOUR_S   3600u
 #define DAY_S    86400u
 #define BUCKET_S 600u
+
+/* Facts of a sample that blocks have, and the tables do not. */
+static const bool lacks_key[N_PROFILE_KEYS] = {
+	[PROFILE_APP] = true,         [PROFILE_PROCESS] = true,      [PROFILE_THREAD] = true,
+	[PROFILE_COMM] = true,        [PROFILE_CPU] = true,          [PROFILE_CGROUP] = true,
+	[PROFILE_UNIT] = true,        [PROFILE_CONTAINER] = true,    [PROFILE_POD] = true,
+	[PROFILE_WAKER] = true,       [PROFILE_WAKER_SYMBOL] = true, [PROFILE_WAKER_STACK] = true,
+	[PROFILE_REASON] = true,      [PROFILE_OWNER] = true,        [PROFILE_DEVICE] = true,
+	[PROFILE_MEM] = true,         [PROFILE_TLB] = true,          [PROFILE_SNOOP] = true,
+	[PROFILE_DATA_SYMBOL] = true, [PROFILE_DATA_IMAGE] = true,   [PROFILE_TRACE] = true,
+	[PROFILE_SPAN] = true,        [PROFILE_LABEL] = true,        [PROFILE_PARALLELISM] = true,
+	[PROFILE_LINE] = true,        [PROFILE_ADDRESS] = true,
+};
+
+static const bool lacks_filter[N_FILTERS] = {
+	[FILTER_APP] = true,    [FILTER_COMM] = true,        [FILTER_PID] = true,
+	[FILTER_TID] = true,    [FILTER_CPU] = true,         [FILTER_CGROUP] = true,
+	[FILTER_UNIT] = true,   [FILTER_CONTAINER] = true,   [FILTER_POD] = true,
+	[FILTER_WAKER] = true,  [FILTER_REASON] = true,      [FILTER_OWNER] = true,
+	[FILTER_DEVICE] = true, [FILTER_MEM] = true,         [FILTER_TLB] = true,
+	[FILTER_SNOOP] = true,  [FILTER_DATA_SYMBOL] = true, [FILTER_DATA_IMAGE] = true,
+	[FILTER_TRACE] = true,  [FILTER_SPAN] = true,        [FILTER_LABEL] = true,
+	[FILTER_COUNT] = true,  [FILTER_UNIT_MASK] = true,   [FILTER_PARALLELISM] = true,
+};
+
+static int plan_refuse(const char *what, struct error *err)
+{
+	return error_set(err, -ENOTSUP,
+			 "ClickHouse does not have '%s' of samples: ask the directory of the fleet "
+			 "(-i DIR), or use host, service, event, image, build or symbol",
+			 what);
+}
+
+int plan_check(const struct key_list *keys, const struct query *query, struct error *err)
+{
+	for (size_t i = 0; keys && i < keys->n; i++)
+		if (lacks_key[keys->key[i]])
+			return plan_refuse(profile_keys[keys->key[i]].key, err);
+	for (int f = 0; query && f < N_FILTERS; f++)
+		if (lacks_filter[f] && query_has(query, (enum filter_tag)f))
+			return plan_refuse(filter_infos[f].tag, err);
+	return 0;
+}
 
 static uint64_t down_to(uint64_t time_s, uint64_t grain_s)
 {

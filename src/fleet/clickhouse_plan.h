@@ -24,6 +24,15 @@ struct question_plan {
 	size_t n_spans;
 };
 
+/*
+ * -ENOTSUP: a key or a filter is of a fact that the tables do not have, as the name of a thread.
+ * `keys` and `query` may be NULL.
+ */
+struct error;
+struct key_list;
+struct query;
+int plan_check(const struct key_list *keys, const struct query *query, struct error *err);
+
 /* Whether a table still has a time. */
 bool plan_keeps(const struct question_plan *p, enum clickhouse_table table, uint64_t time_s);
 

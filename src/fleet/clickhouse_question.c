@@ -241,8 +241,8 @@ static int find_names(struct asker *q, struct error *err)
 static void read_coverage(struct asker *q, uint32_t shard, struct reader *r)
 {
 	string_id event = read_name(&q->answer.texts, r);
+	struct answer_rate rate = { read_name(&q->answer.texts, r), { event, 0, 0 } };
 	uint64_t samples = reader_u64(r), period = reader_u64(r), lost = reader_u64(r);
-	uint64_t hosts = reader_u64(r);
 	struct answer_event *e;
 
 	(void)shard;
@@ -250,13 +250,16 @@ static void read_coverage(struct asker *q, uint32_t shard, struct reader *r)
 		return;
 	q->lost += lost;
 	if (!event.n) { /* the rows of blocks: each host has one */
-		q->n_hosts += (uint32_t)hosts;
+		q->n_hosts++;
 		return;
 	}
 	e = event_of(&q->answer, event);
 	q->samples += samples;
 	e->samples += samples;
 	e->period += period;
+	rate.event.samples = samples;
+	rate.event.period = period;
+	vec_push(&q->answer.rates, rate);
 }
 
 static int find_coverage(struct asker *q, struct error *err)
@@ -265,13 +268,13 @@ static int find_coverage(struct asker *q, struct error *err)
 	int r;
 
 	buf_printf(&sql,
-		   "SELECT event, toUInt64(sum(samples)), toUInt64(sum(period)), "
-		   "toUInt64(sum(lost)), toUInt64(uniqExact(host)) FROM %s FINAL WHERE ",
+		   "SELECT event, host, toUInt64(sum(samples)), toUInt64(sum(period)), "
+		   "toUInt64(sum(lost)) FROM %s FINAL WHERE ",
 		   asker_coverage(q));
 	put_times(&sql, q->plan.from_s, q->plan.to_s);
 	if (q->picks_hosts)
 		put_names(&sql, "host", &q->hosts);
-	buf_str(&sql, " GROUP BY event FORMAT RowBinary");
+	buf_str(&sql, " GROUP BY event, host FORMAT RowBinary");
 	r = asker_ask_all(q, buf_cstr(&sql), read_coverage, err);
 	buf_fini(&sql);
 	return r;
@@ -536,10 +539,20 @@ static void note_missing_builds(struct asker *q)
 				   samples));
 }
 
+static void note_several_rates(struct asker *q)
+{
+	if (!q->hosts_apart && !q->question->leaves && answer_has_several_rates(&q->answer))
+		vec_push(&q->notes,
+			 xstrdup("hosts have different rates, and times of rows are from the mean "
+				 "of all: add the key host, choose hosts, or count samples "
+				 "(--weight samples)"));
+}
+
 static int asker_ask(struct asker *q, struct error *err)
 {
-	int r = asker_plan(q, err);
+	int r = plan_check(q->question->keys, q->question->query, err);
 
+	r = r < 0 ? r : asker_plan(q, err);
 	r = r < 0 ? r : find_names(q, err);
 	r = r < 0 ? r : find_functions(q, err);
 	r = r < 0 ? r : asker_plan_changes(q, err);
@@ -562,8 +575,10 @@ static int asker_ask(struct asker *q, struct error *err)
 				 q->warnings.n ? "; " : "",
 				 q->warnings.n ? q->warnings.data[0] : "");
 	r = q->question->leaves ? 0 : answer_find_names(&q->answer, q->ch, err);
-	if (r >= 0)
+	if (r >= 0) {
 		note_missing_builds(q);
+		note_several_rates(q);
+	}
 	return r;
 }
 

@@ -14,11 +14,13 @@
 
 struct clickhouse;
 struct error;
+struct key_list;
 struct query;
 struct session;
 
 struct fleet_question {
-	const struct query *query; /* its window, and its filters host: and service: */
+	const struct query *query;   /* its window, and its filters host: and service: */
+	const struct key_list *keys; /* that rows will have; NULL: those of functions */
 	/*
 	 * Innermost functions without callers: far fewer rows. Totals are there (IMAGE_ARCS_PATH)
 	 * if hosts are not apart, and the query has no filter but those of hosts, services, events
@@ -42,7 +44,7 @@ struct fleet_question {
  * samples of the hosts that are known, and a note with samples, losses, tables and shards. *missing
  * is the number of shards that did not answer; the session has a warning for each. -ENODATA: there
  * are no samples. -EMSGSIZE: the answer is too large.
- * -ENOTSUP: a filter host: of addresses.
+ * -ENOTSUP: a filter host: of addresses, or a key or filter of facts that ClickHouse does not have.
  */
 int clickhouse_question(struct clickhouse *ch, const struct fleet_question *question,
 			const char *scratch, struct session **out, uint32_t *missing,

@@ -106,15 +106,17 @@ void input_want_sums_alone(struct input *in, bool sums_alone);
  * they have whole stacks of all hosts and times together. Of a fleet in a directory, hosts are
  * apart until a wish without hosts_apart permits sums of them (fleet/fleet_open.h).
  */
+struct key_list;
 struct fleet_wish {
-	bool functions_alone; /* without callers: far fewer rows */
+	const struct key_list *keys; /* of the report: host and build are kept apart. Not copied */
+	bool functions_alone;        /* without callers: far fewer rows */
 	bool hosts_apart, times_apart;
 	bool builds_apart;        /* functions have their builds, also in call trees */
 	bool needs_totals;        /* of functions alone: else it gets stacks */
 	bool leaves;              /* addresses of samples instead, of all hosts together */
 	const char *leaves_build; /* of this build id alone; NULL: of all. Not copied */
 };
-/* Whether a path is such a fleet. */
+/* Whether a path is such a fleet. NULL is none. */
 bool input_is_clickhouse(const char *path);
 void input_want_of_fleet(struct input *in, const struct fleet_wish *wish);
 

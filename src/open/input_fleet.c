@@ -9,6 +9,7 @@
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_question.h"
 #include "open/input_state.h"
+#include "profile/key.h"
 
 #define PREFIX "clickhouse:"
 
@@ -18,12 +19,16 @@
 void input_want_of_fleet(struct input *in, const struct fleet_wish *wish)
 {
 	in->fleet_wish = *wish;
+	if (wish->keys) {
+		in->fleet_wish.hosts_apart |= key_list_has(wish->keys, PROFILE_HOST);
+		in->fleet_wish.builds_apart |= key_list_has(wish->keys, PROFILE_BUILD);
+	}
 	in->has_fleet_wish = true;
 }
 
 bool input_is_clickhouse(const char *path)
 {
-	return !strncmp(path, PREFIX, strlen(PREFIX));
+	return path && !strncmp(path, PREFIX, strlen(PREFIX));
 }
 
 char *input_of_fleet(const char *urls)
@@ -37,6 +42,7 @@ int input_open_clickhouse(struct input *in, const char *path, const struct query
 	const struct clickhouse_options options = { .urls = path + strlen(PREFIX),
 						    .login = getenv(LOGIN_VARIABLE) };
 	const struct fleet_question question = { .query = q,
+						 .keys = in->fleet_wish.keys,
 						 .functions_alone = in->fleet_wish.functions_alone,
 						 .hosts_apart = in->fleet_wish.hosts_apart,
 						 .times_apart = in->fleet_wish.times_apart,

@@ -169,6 +169,13 @@ static void print_side(const struct diff_page *page, int side, FILE *out)
 		buf_cstr(&visible), page->diff->samples[side],
 		losses_of_kind(p->losses, LOSS_LOST));
 	visible.len = 0;
+	if (p->session->n_hosts_asked) {
+		utf8_append_visible(&visible, p->session->info.note);
+		fprintf(out, "; %" PRIu32 " of %" PRIu32 " hosts have samples here%s%s",
+			p->session->n_hosts, p->session->n_hosts_asked, visible.len ? "; " : "",
+			buf_cstr(&visible));
+		visible.len = 0;
+	}
 	utf8_append_visible(&visible, p->session->info.command);
 	if (visible.len)
 		fprintf(out, "; %.100s", buf_cstr(&visible));
@@ -321,6 +328,7 @@ void diff_print_json(const struct diff_page *page, const struct text_style *styl
 		json_object_set_new(o, "lost",
 				    json_number(losses_of_kind(page->profiles[side]->losses,
 							       LOSS_LOST)));
+		header_put_coverage(page->profiles[side]->session, o);
 		json_object_set_new(all, sides[side], o);
 	}
 	for (size_t i = 0; i < n; i++)

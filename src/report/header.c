@@ -285,6 +285,21 @@ static json_t *window_json(const struct profile *p)
 	return window;
 }
 
+static void header_put_hosts(const struct session *s, json_t *h)
+{
+	if (s->n_hosts_asked)
+		json_object_set_new(h, "hosts",
+				    json_pack("{s:I, s:I}", "with_samples", (json_int_t)s->n_hosts,
+					      "asked", (json_int_t)s->n_hosts_asked));
+}
+
+void header_put_coverage(const struct session *s, json_t *o)
+{
+	header_put_hosts(s, o);
+	if (s->n_hosts_asked && *s->info.note)
+		json_object_set_new(o, "note", json_text(s->info.note));
+}
+
 static void set_session(json_t *h, const struct profile *p)
 {
 	const struct session *s = p->session;
@@ -318,10 +333,7 @@ static void set_session(json_t *h, const struct profile *p)
 	}
 	if (s->has_window)
 		json_object_set_new(h, "window", window_json(p));
-	if (s->n_hosts_asked)
-		json_object_set_new(h, "hosts",
-				    json_pack("{s:I, s:I}", "with_samples", (json_int_t)s->n_hosts,
-					      "asked", (json_int_t)s->n_hosts_asked));
+	header_put_hosts(s, h);
 	json_object_set_new(h, "events", header_events_json(s));
 	vec_foreach (&s->warnings, w)
 		json_array_append_new(warnings, json_text(*w));

@@ -551,6 +551,11 @@ has_failed() {
 	done
 	# shellcheck disable=SC2154
 	[ "$(changes "clickhouse:$clickhouse" "build:$old" "build:$new" | jq length)" = 2 ]
+	for place in fleet "clickhouse:$clickhouse"; do
+		[ "$(assay diff --format json '{' "$place" host:web1 '}' '{' "$place" '}' | jq -c '[.old.hosts, .new.hosts]')" = '[{"with_samples":1,"asked":1},{"with_samples":2,"asked":2}]' ]
+		assay fleet regressions "$place" | grep -q "0 lost; 2 of 2 hosts have samples here"
+	done
+	assay diff '{' "clickhouse:$clickhouse" host:web1 '}' '{' "clickhouse:$clickhouse" '}' | grep "1 of 1 hosts have samples here; the fleet has"
 	run -1 assay fleet hosts clickhouse:http://127.0.0.1:1/f
 }
 
@@ -622,4 +627,28 @@ while True:
 	sql "DROP DATABASE $second"
 	[ "$status" != 0 ]
 	[[ "$output" == *"is shard 1 of 2, and not 2 of 2"* ]]
+}
+
+@test "seconds of hosts with different rates are those of the directory, and facts that ClickHouse lacks are refused" {
+	real_clickhouse
+	for rate in 199 997; do
+		assay record -q -F $rate -o "r$rate.rec" "$PROGRAMS/split" 0.5cpu
+		mkdir -p "h$rate/samples/current"
+		cp -r "r$rate.rec" "h$rate/samples/current/$(date -u -d "@$(stat -c %Y "r$rate.rec")" +%Y%m%dT%H%M%S.000Z)"
+		assay ship --to dir:fleet --once -q --host "web$rate" "h$rate"
+	done
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet
+	seconds() { # OPTIONS: tenths of a second of each host
+		assay report "$@" --by host --format json | jq -c '[.rows[] | [.host, (.events / 1e8 | round)]] | sort'
+	}
+	assay report -i fleet --by host --format json | jq -c '.rows[0]'
+	[ "$(seconds --fleet "$clickhouse")" = "$(seconds -i fleet)" ]
+	[ "$(seconds --fleet "$clickhouse" | jq 'length')" = 2 ]
+	assay report --fleet "$clickhouse" -l | grep "hosts have different rates"
+	for words in "--by comm" "--by process,symbol" "--by pod" "-T comm:split" "-l pid:1"; do
+		# shellcheck disable=SC2086
+		run -1 assay report --fleet "$clickhouse" $words
+		[[ "$output" == *"ClickHouse does not have '"*"' of samples: ask the directory of the fleet"* ]]
+	done
 }

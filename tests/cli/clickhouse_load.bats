@@ -288,3 +288,21 @@ same_exports() {
 	assay fleet rebuild --clickhouse "$clickhouse" fleet "$(date -u -d "@$(stat -c %Y old.rec)" +%F)"
 	[ "$(of_old --fleet "$clickhouse")" = "$want" ]
 }
+
+@test "a host that is forgotten leaves ClickHouse, and the audit finds one that the directory does not know" {
+	real_clickhouse
+	fleet_of_two
+	one=$(samples fleet --idle host:web2)
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet
+	assay fleet audit --clickhouse "$clickhouse" fleet
+	cp -a fleet whole
+	assay fleet forget fleet web1
+	run -1 assay fleet audit --clickhouse "$clickhouse" fleet
+	[[ "$output" == *"1 differences"*"web1 "*"table coverage: 0 samples and 0 lost sent"* ]]
+	assay fleet forget --clickhouse "$clickhouse" fleet web1
+	assay fleet audit --clickhouse "$clickhouse" fleet
+	[ "$(sums)" = "$(all_are "$one")" ]
+	[ "$(assay fleet hosts --format json "clickhouse:$clickhouse" | jq -c '[.hosts[].host]')" = '["web2"]' ]
+	[ "$(sql "SELECT count() FROM hosts WHERE host = 'web1'")" = 0 ]
+}

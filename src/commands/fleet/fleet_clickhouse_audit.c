@@ -132,6 +132,8 @@ int fleet_audit_clickhouse(const struct fleet_args *args, const char *fleet,
 	r = r < 0 ? r : audit_hosts(&print, ch, fleet, false, hosts, &all, err);
 	if (r >= 0 && fleet_is_at(leaves))
 		r = audit_hosts(&print, ch, leaves, true, hosts, &addresses, err);
+	r = r < 0 ? r : clickhouse_audit_strangers(ch, fleet, false, print_difference, &print, err);
+	r = r < 0 ? r : clickhouse_audit_strangers(ch, leaves, true, print_difference, &print, err);
 	r = r < 0 ? r : clickhouse_audit_tables(ch, print_difference, &print, err);
 	if (r >= 0) {
 		put_audit(&print, &all, &addresses, hosts->n, &out);

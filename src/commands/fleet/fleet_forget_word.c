@@ -8,11 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/reader.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/batch_list.h"
 #include "fleet/clickhouse.h"
@@ -65,6 +67,68 @@ static int forget_host(const char *fleet, const char *host, struct error *err)
 	return r;
 }
 
+/* ---- in ClickHouse ---- */
+
+static int open_clickhouse_of(const struct fleet_args *args, struct clickhouse **out,
+			      struct error *err)
+{
+	const struct clickhouse_options options = {
+		.urls = args->clickhouse,
+		.login = args->login ? args->login : getenv("ASSAY_CLICKHOUSE_LOGIN"),
+	};
+
+	return clickhouse_open(&options, out, err);
+}
+
+/* A gateway may be in the middle of a round. */
+static int rebuild_day(struct clickhouse *ch, const char *fleet, uint64_t day_s, struct error *err)
+{
+	const struct timespec pause = timespec_of_ns(LOCK_PAUSE_NS);
+	int r = fleet_rebuild_day(ch, fleet, day_s, err);
+
+	for (uint64_t ms = 0; r == -EBUSY && ms < FLEET_FORGET_MS;
+	     ms += LOCK_PAUSE_NS / NS_PER_MS) {
+		nanosleep(&pause, NULL);
+		r = fleet_rebuild_day(ch, fleet, day_s, err);
+	}
+	return r == EXIT_FAILED ? error_set(err, -EIO, "some blocks of a day were left out") : r;
+}
+
+/* Each of its days is loaded again from the directory, which does not have the host any longer. */
+static int forget_host_in_clickhouse(const struct fleet_args *args, const char *fleet,
+				     const char *host, struct error *err)
+{
+	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
+	cleanup(buf_fini) struct buf days = { 0 };
+	struct reader rows;
+	int r = open_clickhouse_of(args, &ch, err);
+
+	r = r < 0 ? r : clickhouse_days_of_host(ch, host, &days, err);
+	rows = reader_over(days.data, days.len);
+	while (r >= 0 && reader_left(&rows)) {
+		uint64_t day_s = (uint64_t)reader_u32(&rows) * 86400;
+
+		r = rows.bad ? error_set(err, -EPROTO, "the list of days is not whole")
+			     : rebuild_day(ch, fleet, day_s, err);
+		if (r < 0)
+			error_wrap(err, r, "ClickHouse still has %s", host);
+	}
+	return r < 0 ? r : clickhouse_forget_host(ch, host, err);
+}
+
+static int forget_host_everywhere(const struct fleet_args *args, const char *fleet,
+				  const char *host, struct error *err)
+{
+	cleanup(free_at_exit) char *state = load_state_read(fleet);
+	int r = forget_host(fleet, host, err);
+
+	if (r >= 0 && args->clickhouse)
+		return forget_host_in_clickhouse(args, fleet, host, err);
+	if (r >= 0 && state)
+		log_warning("ClickHouse still has %s: add --clickhouse URL,…", host);
+	return r;
+}
+
 /* ---- services ---- */
 
 static int lock_loading(const char *fleet, struct error *err)
@@ -103,15 +167,11 @@ static int run_number(const char *path, const char *service, uint64_t *run, stru
 static int forget_in_clickhouse(const struct fleet_args *args, const char *fleet,
 				const char *service, struct error *err)
 {
-	const struct clickhouse_options options = {
-		.urls = args->clickhouse,
-		.login = args->login ? args->login : getenv("ASSAY_CLICKHOUSE_LOGIN"),
-	};
 	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
 	cleanup(free_at_exit) char *path = xasprintf("%s/" RUN_FILE, fleet);
 	cleanup(close_at_exit) int lock = lock_loading(fleet, err);
 	uint64_t run;
-	int r = lock < 0 ? lock : clickhouse_open(&options, &ch, err);
+	int r = lock < 0 ? lock : open_clickhouse_of(args, &ch, err);
 
 	/* An insert that runs on could bring rows between the sums and the deletion. */
 	r = r < 0 ? r : batch_list_check_others(fleet, NULL, 0, CLICKHOUSE_INSERT_MAX_NS, err);
@@ -163,6 +223,6 @@ int fleet_forget_run(const struct fleet_args *args, const struct option_list *op
 	if (strncmp(what, SERVICE_PREFIX, prefix) == 0)
 		r = forget_service(args, fleet, what + prefix, err);
 	else
-		r = forget_host(fleet, what, err);
+		r = forget_host_everywhere(args, fleet, what, err);
 	return r < 0 ? r : EXIT_OK;
 }

@@ -245,22 +245,29 @@ int fleet_load_run(const struct fleet_args *args, const struct option_list *oper
 	return r;
 }
 
+int fleet_rebuild_day(struct clickhouse *ch, const char *fleet, uint64_t day_s, struct error *err)
+{
+	struct fleet_load_config config = { .fleet = fleet,
+					    .clickhouse = ch,
+					    .from_ns = day_s * NS_PER_SECOND,
+					    .to_ns = (day_s + 86400) * NS_PER_SECOND,
+					    .drops_first = true };
+
+	return load_fleet(&config, err);
+}
+
 int fleet_rebuild_run(const struct fleet_args *args, const struct option_list *operands,
 		      struct error *err)
 {
 	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
-	struct fleet_load_config config = { 0 };
+	const char *fleet;
 	uint64_t day_s = 0;
-	int r = fleet_operand(operands, &config.fleet, err);
+	int r = fleet_operand(operands, &fleet, err);
 
 	if (r >= 0 && operands->n != 2)
 		r = error_set(err, -EINVAL, "name the directory of the fleet and one day");
 	r = r < 0 ? r : parse_day(operands->data[1], &day_s, err);
 	r = r < 0 ? r : open_clickhouse(args, &ch, err);
-	r = r < 0 ? r : fleet_log(config.fleet, "rebuild", operands->data[1], err);
-	config.from_ns = day_s * NS_PER_SECOND;
-	config.to_ns = config.from_ns + 86400 * NS_PER_SECOND;
-	config.clickhouse = ch;
-	config.drops_first = true;
-	return r < 0 ? r : load_fleet(&config, err);
+	r = r < 0 ? r : fleet_log(fleet, "rebuild", operands->data[1], err);
+	return r < 0 ? r : fleet_rebuild_day(ch, fleet, day_s, err);
 }

@@ -107,7 +107,10 @@ static int page_load(struct regressions_page *page, struct error *err)
 	r = report_request(&nest_view, &page->options, &page->request, err);
 	page->request.with_chains = false;
 	page->request.merges_jit = true;
-	input_want_of_fleet(page->in, &(struct fleet_wish){ true, true, true, true, false });
+	input_want_of_fleet(page->in, &(struct fleet_wish){ .functions_alone = true,
+							    .hosts_apart = true,
+							    .times_apart = true,
+							    .builds_apart = true });
 	r = r < 0 ? r : page_read(page, input_is_clickhouse(page->place), &page->all, err);
 	if (r < 0)
 		return r;
@@ -267,10 +270,15 @@ static void put_text(const struct regressions_page *page, size_t n, struct buf *
 	const struct session *s = page->all.session;
 
 	buf_printf(out,
-		   "%" PRIu64 " samples; %" PRIu32 " of %" PRIu32
+		   "%" PRIu64 " samples, %" PRIu64 " lost; %" PRIu32 " of %" PRIu32
 		   " hosts have samples here; %" PRIu32 " changes of builds\n",
-		   page->all.profile->n_selected, s->n_hosts, s->n_hosts_asked,
-		   page->found.n_changes);
+		   page->all.profile->n_selected,
+		   losses_of_kind(page->all.profile->losses, LOSS_LOST), s->n_hosts,
+		   s->n_hosts_asked, page->found.n_changes);
+	if (*s->info.note) {
+		utf8_append_visible(out, s->info.note);
+		buf_u8(out, '\n');
+	}
 	if (page->found.n_left_out)
 		buf_printf(out, "%" PRIu32 " services of hosts are left out: too many changes\n",
 			   page->found.n_left_out);

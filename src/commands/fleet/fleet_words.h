@@ -46,6 +46,12 @@ int fleet_audit_clickhouse(const struct fleet_args *args, const char *fleet,
 struct clickhouse;
 int fleet_write_users(const char *dir, const struct clickhouse *ch, struct error *err);
 
+/*
+ * Drops a day in ClickHouse, and stores it again from the directory. Returns as a word. -EBUSY:
+ * another process loads the fleet.
+ */
+int fleet_rebuild_day(struct clickhouse *ch, const char *fleet, uint64_t day_s, struct error *err);
+
 /* Whether --format asks for JSON. */
 bool fleet_args_want_json(const struct fleet_args *args);
 

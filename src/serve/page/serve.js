@@ -42,6 +42,8 @@ function readForm() {
 	for (const field of fields)
 		if (byId(field).value)
 			state[field] = byId(field).value;
+	if (state.by === "comm" && sourceOf(state.source)?.kind === "clickhouse") // it has no names of threads
+		state.by = "service";
 	return state;
 }
 
