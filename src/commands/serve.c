@@ -23,7 +23,8 @@ struct serve_args {
 	const char *push, *fleet, *clickhouse, *login, *cpu_price;
 	uint64_t push_bytes;
 	const char *listen, *token_file, *certificate, *key, *client_ca, *client_crl;
-	struct option_list hosts;
+	struct option_list hosts, target_services;
+	uint64_t target_samples;
 	bool open, behind_proxy;
 };
 
@@ -74,6 +75,13 @@ static const struct option_spec serve_options[] = {
 	  "with --clickhouse: a file with a line USER:PASSWORD, for loading",
 	  "Answers use the file in *ASSAY_CLICKHOUSE_LOGIN*, whose user may have the right to read "
 	  "alone. Without this variable, they use FILE." },
+	{ 0, "target-samples", "N", OPT_U64, FIELD(target_samples), "0",
+	  "with --fleet: set the rates of hosts so that a service has N samples an hour",
+	  "Counts the samples of the last hour, each hour, as *assay fleet rate --target-samples* "
+	  "does. *--target-service* names the services.",
+	  0, 1e12 },
+	{ 0, "target-service", "GLOB", OPT_LIST, FIELD(target_services), NULL,
+	  "with --target-samples: services that have this target (may be repeated)" },
 	{ 0, "cpu-price", "PRICE", OPT_STRING, FIELD(cpu_price), NULL,
 	  "the price of an hour of a CPU, such as '0.04 EUR': the page shows the cost of "
 	  "services" },
@@ -178,6 +186,11 @@ static int check_serve_args(const struct serve_args *args, struct cpu_price *pri
 			err, -EINVAL,
 			"--clickhouse loads the blocks of --fleet DIR; to look at a fleet, "
 			"name clickhouse:URL,… as a source");
+	if (!args->target_samples != !args->target_services.n)
+		return error_set(err, -EINVAL,
+				 "--target-samples N and --target-service GLOB go together");
+	if (args->target_samples && !args->fleet)
+		return error_set(err, -EINVAL, "--target-samples is for the hosts of --fleet DIR");
 	if (args->client_ca && !args->certificate)
 		return error_set(err, -EINVAL, "--client-ca needs --tls-certificate and --tls-key");
 	if (args->client_crl && !args->client_ca)
@@ -250,6 +263,9 @@ static int serve_sources(const struct serve_args *args, const struct option_list
 		.fleet = args->fleet,
 		.clickhouse = args->clickhouse,
 		.login = args->login,
+		.target_services = (char *const *)args->target_services.data,
+		.n_target_services = args->target_services.n,
+		.target_samples = args->target_samples,
 		.cpu_price = *price,
 		.push_dir = args->push,
 		.push_bytes = args->push_bytes,
@@ -295,6 +311,7 @@ static int serve_command_run(const struct command *self, int argc, char **argv)
 	}
 	option_list_fini(&operands);
 	option_list_fini(&args.hosts);
+	option_list_fini(&args.target_services);
 	return status;
 }
 

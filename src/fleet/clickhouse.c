@@ -115,6 +115,14 @@ static int insert_error(unsigned int status, const char *text)
 	return has_code(text, of_all, ARRAY_SIZE(of_all)) ? -EBUSY : -EREMOTEIO;
 }
 
+bool clickhouse_is_broken(const char *refusal)
+{
+	/* Codes of files that are cut, gone, or of wrong checksums. */
+	static const unsigned long codes[] = { 32, 33, 40, 107, 117, 226, 246, 271 };
+
+	return has_code(refusal, codes, ARRAY_SIZE(codes));
+}
+
 static int shard_exchange(const struct clickhouse *ch, struct shard *s, const char *parameters,
 			  const void *body, size_t size, struct buf *answer, struct error *err)
 {

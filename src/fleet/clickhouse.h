@@ -73,6 +73,9 @@ const char *clickhouse_trouble(const struct clickhouse *ch, uint32_t shard);
 int clickhouse_ask(struct clickhouse *ch, uint32_t shard, const char *sql, struct buf *answer,
 		   struct error *err);
 
+/* Whether the text of a refusal says that the server can't read its own files. */
+bool clickhouse_is_broken(const char *refusal);
+
 /*
  * Inserts rows (RowBinary), which the server stores whole or not at all. `token` tells this insert
  * from others, where the dialect has tokens. Errors as above. Refusals after which the rows may be

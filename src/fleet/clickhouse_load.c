@@ -433,15 +433,34 @@ int fleet_load_lock(const char *fleet, struct error *err)
 	return fd;
 }
 
+/* Samples that ClickHouse can't read are lost there. The directory alone has the day then. */
+static int loader_check_day(const struct fleet_load_config *config, const char *fleet, bool leaves,
+			    struct error *err)
+{
+	struct error why = { 0 };
+	uint64_t day_s = config->from_ns / NS_PER_SECOND;
+	int r = clickhouse_check_day(config->clickhouse, fleet, leaves, day_s, &why);
+
+	if (r == -EREMOTEIO && clickhouse_is_broken(why.text)) {
+		cleanup(free_at_exit) char *text = xasprintf(
+			"the day is made from the directory alone, as its table is broken: %s",
+			why.text);
+
+		config->warn(text);
+		return 0;
+	}
+	return r < 0 ? error_set(err, r, "%s", why.text) : r;
+}
+
 /* Drops the day of config->from_ns, if the directory has its samples. */
 static int loader_drop_day(const struct fleet_load_config *config, const char *leaves,
 			   struct error *err)
 {
 	uint64_t day_s = config->from_ns / NS_PER_SECOND;
-	int r = clickhouse_check_day(config->clickhouse, config->fleet, false, day_s, err);
+	int r = loader_check_day(config, config->fleet, false, err);
 
 	if (r >= 0 && leaves)
-		r = clickhouse_check_day(config->clickhouse, leaves, true, day_s, err);
+		r = loader_check_day(config, leaves, true, err);
 	return r < 0 ? r : clickhouse_drop_day(config->clickhouse, day_s, leaves, err);
 }
 

@@ -12,28 +12,28 @@
 #define DAY_S    86400u
 #define BUCKET_S 600u
 
-/* Facts of a sample that blocks have, and the tables do not. */
+/* Facts that blocks have, and the tables do not. Its program is the service there. */
 static const bool lacks_key[N_PROFILE_KEYS] = {
-	[PROFILE_APP] = true,         [PROFILE_PROCESS] = true,      [PROFILE_THREAD] = true,
-	[PROFILE_COMM] = true,        [PROFILE_CPU] = true,          [PROFILE_CGROUP] = true,
-	[PROFILE_UNIT] = true,        [PROFILE_CONTAINER] = true,    [PROFILE_POD] = true,
-	[PROFILE_WAKER] = true,       [PROFILE_WAKER_SYMBOL] = true, [PROFILE_WAKER_STACK] = true,
-	[PROFILE_REASON] = true,      [PROFILE_OWNER] = true,        [PROFILE_DEVICE] = true,
-	[PROFILE_MEM] = true,         [PROFILE_TLB] = true,          [PROFILE_SNOOP] = true,
-	[PROFILE_DATA_SYMBOL] = true, [PROFILE_DATA_IMAGE] = true,   [PROFILE_TRACE] = true,
-	[PROFILE_SPAN] = true,        [PROFILE_LABEL] = true,        [PROFILE_PARALLELISM] = true,
-	[PROFILE_LINE] = true,        [PROFILE_ADDRESS] = true,
+	[PROFILE_PROCESS] = true,      [PROFILE_THREAD] = true,      [PROFILE_COMM] = true,
+	[PROFILE_CPU] = true,          [PROFILE_CGROUP] = true,      [PROFILE_UNIT] = true,
+	[PROFILE_CONTAINER] = true,    [PROFILE_POD] = true,         [PROFILE_WAKER] = true,
+	[PROFILE_WAKER_SYMBOL] = true, [PROFILE_WAKER_STACK] = true, [PROFILE_REASON] = true,
+	[PROFILE_OWNER] = true,        [PROFILE_DEVICE] = true,      [PROFILE_MEM] = true,
+	[PROFILE_TLB] = true,          [PROFILE_SNOOP] = true,       [PROFILE_DATA_SYMBOL] = true,
+	[PROFILE_DATA_IMAGE] = true,   [PROFILE_TRACE] = true,       [PROFILE_SPAN] = true,
+	[PROFILE_LABEL] = true,        [PROFILE_PARALLELISM] = true, [PROFILE_LINE] = true,
+	[PROFILE_ADDRESS] = true,
 };
 
 static const bool lacks_filter[N_FILTERS] = {
-	[FILTER_APP] = true,    [FILTER_COMM] = true,        [FILTER_PID] = true,
-	[FILTER_TID] = true,    [FILTER_CPU] = true,         [FILTER_CGROUP] = true,
-	[FILTER_UNIT] = true,   [FILTER_CONTAINER] = true,   [FILTER_POD] = true,
-	[FILTER_WAKER] = true,  [FILTER_REASON] = true,      [FILTER_OWNER] = true,
-	[FILTER_DEVICE] = true, [FILTER_MEM] = true,         [FILTER_TLB] = true,
-	[FILTER_SNOOP] = true,  [FILTER_DATA_SYMBOL] = true, [FILTER_DATA_IMAGE] = true,
-	[FILTER_TRACE] = true,  [FILTER_SPAN] = true,        [FILTER_LABEL] = true,
-	[FILTER_COUNT] = true,  [FILTER_UNIT_MASK] = true,   [FILTER_PARALLELISM] = true,
+	[FILTER_COMM] = true,        [FILTER_PID] = true,         [FILTER_TID] = true,
+	[FILTER_CPU] = true,         [FILTER_CGROUP] = true,      [FILTER_UNIT] = true,
+	[FILTER_CONTAINER] = true,   [FILTER_POD] = true,         [FILTER_WAKER] = true,
+	[FILTER_REASON] = true,      [FILTER_OWNER] = true,       [FILTER_DEVICE] = true,
+	[FILTER_MEM] = true,         [FILTER_TLB] = true,         [FILTER_SNOOP] = true,
+	[FILTER_DATA_SYMBOL] = true, [FILTER_DATA_IMAGE] = true,  [FILTER_TRACE] = true,
+	[FILTER_SPAN] = true,        [FILTER_LABEL] = true,       [FILTER_COUNT] = true,
+	[FILTER_UNIT_MASK] = true,   [FILTER_PARALLELISM] = true,
 };
 
 static int plan_refuse(const char *what, struct error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "serve/loading.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,58 +21,86 @@
 /* A signal ends it between two blocks. A block takes less. */
 #define END_MS 10000
 
-/* How often the old blocks are looked for. */
-#define MERGE_INTERVAL "--interval=1h"
-#define MERGE_NICE     10
-
-enum { MAX_WORDS = 9 };
+/* How often the old blocks are looked for, and the samples of an hour are counted. */
+#define HOURLY     "--interval=1h"
+#define NICE_LEVEL 10
 
 struct loading {
-	char *fleet, *urls, *login; /* urls NULL: it merges old blocks */
-	pid_t pid;                  /* 0: it does not run */
-	int end;                    /* its pidfd; -1 */
+	const char *work; /* for people */
+	bool is_nice;
+	VEC(char *) words; /* of the command; the last one is NULL */
+	pid_t pid;         /* 0: it does not run */
+	int end;           /* its pidfd; -1 */
 	uint64_t start_ns;
 };
 
-struct loading *loading_new(const char *fleet, const char *urls, const char *login)
+/* `word` and `option` are copied, and so is the fleet. */
+static struct loading *loading_of(const char *work, const char *word, const char *option)
 {
 	struct loading *l = xcalloc(1, sizeof(*l));
 
-	l->fleet = xstrdup(fleet);
-	l->urls = urls ? xstrdup(urls) : NULL;
-	l->login = login ? xstrdup(login) : NULL;
+	l->work = work;
 	l->end = -1;
+	vec_push(&l->words, xstrdup("assay"));
+	vec_push(&l->words, xstrdup("fleet"));
+	vec_push(&l->words, xstrdup(word));
+	vec_push(&l->words, xstrdup("--follow"));
+	vec_push(&l->words, xstrdup(option));
 	return l;
 }
 
-static const char *loading_work(const struct loading *l)
+static void loading_name_fleet(struct loading *l, const char *fleet, char *const *services,
+			       size_t n_services)
 {
-	return l->urls ? "loads ClickHouse" : "merges old blocks";
+	vec_push(&l->words, xstrdup("--"));
+	vec_push(&l->words, xstrdup(fleet));
+	for (size_t i = 0; i < n_services; i++)
+		vec_push(&l->words, xstrdup(services[i]));
+	vec_push(&l->words, NULL);
+}
+
+struct loading *loading_new(const char *fleet, const char *urls, const char *login)
+{
+	cleanup(free_at_exit) char *servers = xasprintf("--clickhouse=%s", urls);
+	struct loading *l = loading_of("loads ClickHouse", "load", servers);
+
+	if (login)
+		vec_push(&l->words, xasprintf("--login=%s", login));
+	loading_name_fleet(l, fleet, NULL, 0);
+	return l;
+}
+
+struct loading *loading_new_merge(const char *fleet)
+{
+	struct loading *l = loading_of("merges old blocks", "merge", HOURLY);
+
+	l->is_nice = true;
+	loading_name_fleet(l, fleet, NULL, 0);
+	return l;
+}
+
+struct loading *loading_new_rates(const char *fleet, uint64_t target_samples, char *const *services,
+				  size_t n_services)
+{
+	struct loading *l = loading_of("sets the rates of hosts", "rate", HOURLY);
+
+	l->is_nice = true;
+	vec_push(&l->words, xasprintf("--target-samples=%" PRIu64, target_samples));
+	loading_name_fleet(l, fleet, services, n_services);
+	return l;
 }
 
 static void loading_run_child(const struct loading *l)
 {
-	char *words[MAX_WORDS] = { (char[]){ "assay" }, (char[]){ "fleet" },
-				   l->urls ? (char[]){ "load" } : (char[]){ "merge" },
-				   (char[]){ "--follow" } };
-	cleanup(free_at_exit) char *urls =
-		l->urls ? xasprintf("--clickhouse=%s", l->urls) : xstrdup(MERGE_INTERVAL);
-	cleanup(free_at_exit) char *login = l->login ? xasprintf("--login=%s", l->login) : NULL;
-	size_t n = 4;
 	sigset_t none;
 
-	words[n++] = urls;
-	if (login)
-		words[n++] = login;
-	words[n++] = (char[]){ "--" };
-	words[n++] = l->fleet;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (!l->urls)
-		setpriority(PRIO_PROCESS, 0, MERGE_NICE);
-	execv("/proc/self/exe", words);
+	if (l->is_nice)
+		setpriority(PRIO_PROCESS, 0, NICE_LEVEL);
+	execv("/proc/self/exe", l->words.data);
 	_exit(127);
 }
 
@@ -83,7 +112,7 @@ static void loading_start(struct loading *l)
 		loading_run_child(l);
 	if (l->pid < 0) {
 		l->pid = 0;
-		log_warning("cannot start the process that %s", loading_work(l));
+		log_warning("cannot start the process that %s", l->work);
 		return;
 	}
 	l->end = (int)syscall(SYS_pidfd_open, l->pid, 0);
@@ -104,7 +133,7 @@ void loading_run(struct loading *l)
 		return;
 	if (l->pid && waitpid(l->pid, &status, WNOHANG) == l->pid) {
 		loading_forget(l);
-		log_warning("the process that %s ended%s; it is started again", loading_work(l),
+		log_warning("the process that %s ended%s; it is started again", l->work,
 			    WIFSIGNALED(status) ? " by a signal" : "");
 	}
 	if (!l->pid && clock_monotonic_ns() >= l->start_ns)
@@ -135,8 +164,8 @@ void loading_free(struct loading *l)
 		waitpid(l->pid, NULL, 0);
 	}
 	loading_forget(l);
-	free(l->fleet);
-	free(l->urls);
-	free(l->login);
+	vec_foreach (&l->words, word)
+		free(*word);
+	vec_fini(&l->words);
 	free(l);
 }

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A process that works on the directory of a fleet, for `assay serve --fleet`. With servers of
- * ClickHouse, it loads them: `assay fleet load --follow`. Without, it merges old blocks: `assay
- * fleet merge --follow`. If it ends, it is started again after a while.
+ * A process that works on the directory of a fleet, for `assay serve --fleet`: `assay fleet …
+ * --follow`. If it ends, it is started again after a while.
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct loading;
 
-/* `urls`: of ClickHouse; NULL: it merges. `login`: a file with USER:PASSWORD; NULL: none. */
+/* Loads the servers of ClickHouse. `login`: a file with USER:PASSWORD; NULL: none. */
 struct loading *loading_new(const char *fleet, const char *urls, const char *login);
+/* Merges old blocks. */
+struct loading *loading_new_merge(const char *fleet);
+/* Sets the rates of the hosts by the samples that each of the services has to have an hour. */
+struct loading *loading_new_rates(const char *fleet, uint64_t target_samples, char *const *services,
+				  size_t n_services);
 /* Ends the process. NULL is fine. */
 void loading_free(struct loading *l);
 

@@ -40,10 +40,11 @@ struct serve {
 	struct http_server *http;
 	struct access *access;
 	struct jobs *jobs;
-	struct gate *gate;       /* NULL: without --fleet */
-	struct loading *loading; /* NULL: without --clickhouse */
-	struct loading *merging; /* NULL: without --fleet */
-	struct jobs *gate_jobs;  /* of hosts, which must not wait for reports */
+	struct gate *gate;        /* NULL: without --fleet */
+	struct loading *loading;  /* NULL: without --clickhouse */
+	struct loading *merging;  /* NULL: without --fleet */
+	struct loading *steering; /* NULL: without --target-samples */
+	struct jobs *gate_jobs;   /* of hosts, which must not wait for reports */
 	struct sources sources;
 	uint64_t sources_ns;  /* when they were listed */
 	uint64_t retained_ns; /* when the history of pushed profiles was made smaller */
@@ -516,6 +517,7 @@ static int next_deadline(const struct serve *s)
 
 	first = MIN(first, loading_deadline_ns(s->loading));
 	first = MIN(first, loading_deadline_ns(s->merging));
+	first = MIN(first, loading_deadline_ns(s->steering));
 	if (first == UINT64_MAX)
 		return -1;
 	return first <= now ? 0 : (int)((first - now) / NS_PER_MS + 1);
@@ -523,13 +525,15 @@ static int next_deadline(const struct serve *s)
 
 static int wait_for_work(const struct serve *s)
 {
-	struct pollfd fds[4 + 2 * JOBS_MAX_FDS] = {
+	enum { N_OWN = 5 };
+	struct pollfd fds[N_OWN + 2 * JOBS_MAX_FDS] = {
 		{ .fd = s->signals, .events = POLLIN },
 		{ .fd = http_server_fd(s->http), .events = POLLIN },
 		{ .fd = loading_fd(s->loading), .events = POLLIN },
 		{ .fd = loading_fd(s->merging), .events = POLLIN },
+		{ .fd = loading_fd(s->steering), .events = POLLIN },
 	};
-	nfds_t n = 4 + jobs_descriptors(s->jobs, fds + 4);
+	nfds_t n = N_OWN + jobs_descriptors(s->jobs, fds + N_OWN);
 
 	n += jobs_descriptors(s->gate_jobs, fds + n);
 	if (poll(fds, n, next_deadline(s)) < 0 && errno != EINTR)
@@ -551,6 +555,7 @@ static int serve_loop(struct serve *s)
 		/* Answers of workers wake requests, which the server serves at once. */
 		loading_run(s->loading);
 		loading_run(s->merging);
+		loading_run(s->steering);
 		start_jobs(s);
 		http_server_serve(s->http);
 		start_jobs(s);
@@ -622,7 +627,11 @@ int serve_run(const struct serve_options *options, struct error *err)
 	if (r >= 0 && options->clickhouse)
 		s.loading = loading_new(options->fleet, options->clickhouse, options->login);
 	if (r >= 0 && options->fleet)
-		s.merging = loading_new(options->fleet, NULL, NULL);
+		s.merging = loading_new_merge(options->fleet);
+	if (r >= 0 && options->n_target_services)
+		s.steering =
+			loading_new_rates(options->fleet, options->target_samples,
+					  options->target_services, options->n_target_services);
 	if (r >= 0) {
 		announce(&s);
 		r = serve_loop(&s);
@@ -634,6 +643,7 @@ int serve_run(const struct serve_options *options, struct error *err)
 	jobs_free(s.gate_jobs);
 	loading_free(s.loading);
 	loading_free(s.merging);
+	loading_free(s.steering);
 	gate_free(s.gate);
 	access_free(s.access);
 	sources_fini(&s.sources);

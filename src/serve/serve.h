@@ -40,6 +40,13 @@ struct serve_options {
 	 */
 	const char *clickhouse, *login;
 	/*
+	 * Each service of `fleet` that one of the globs takes has to have so many samples an hour:
+	 * the gateway sets the rates of its hosts. None: it does not.
+	 */
+	char *const *target_services;
+	size_t n_target_services;
+	uint64_t target_samples;
+	/*
 	 * The history that gets the profiles which programs push; NULL: they are refused. It is one
 	 * of `paths`, too, to be seen. `push_bytes` is its most.
 	 */

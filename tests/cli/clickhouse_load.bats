@@ -306,3 +306,31 @@ same_exports() {
 	[ "$(assay fleet hosts --format json "clickhouse:$clickhouse" | jq -c '[.hosts[].host]')" = '["web2"]' ]
 	[ "$(sql "SELECT count() FROM hosts WHERE host = 'web1'")" = 0 ]
 }
+
+# A full disk can leave parts whose files are empty.
+@test "a day that ClickHouse can't read any longer is stored again by a rebuild" {
+	real_clickhouse
+	fleet_of_two
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet
+	all=$(samples fleet --idle)
+	day=$(date -u -d "@$(stat -c %Y web1.rec)" +%F)
+	for table in coverage facts; do
+		sql "SELECT path FROM system.parts WHERE database = '$database' AND table = '$table' AND active FORMAT TabSeparated" >parts
+		[ -s parts ]
+		while read -r part; do
+			[ -d "$part" ] || skip "the server's files are not on this machine"
+			for file in "$part"/*.bin; do
+				: >"$file"
+			done
+		done <parts
+		sql "SYSTEM DROP MARK CACHE"
+		sql "SYSTEM DROP UNCOMPRESSED CACHE"
+	done
+	run -1 assay fleet load --clickhouse "$clickhouse" fleet
+	run -0 assay fleet rebuild --clickhouse "$clickhouse" fleet "$day"
+	[[ "$output" == *"warning: "*"the day is made from the directory alone, as its table is broken: "*"Code: "* ]]
+	assay fleet audit --clickhouse "$clickhouse" fleet
+	[ "$(sums)" = "$(all_are "$all")" ]
+	[ "$(samples "clickhouse:$clickhouse")" = "$(samples fleet)" ]
+}

@@ -107,3 +107,23 @@ sums() {
 	[[ "$output" == "web1: "*" samples, 0 Hz; it has not said its rate, and keeps it" ]]
 	[ ! -e fleet/.rates ]
 }
+
+has_rates() {
+	[ -s fleet/.rates ]
+}
+
+@test "a gateway with a target sets the rates of hosts by itself" {
+	serve --fleet fleet
+	host_at web1 -e cpu-clock -F 997
+	kill "$server"
+	wait "$server" || true
+	# The hour that is counted ends with ten whole minutes.
+	"$ASSAY_BUILD/bench/thin" h.web1 web1 $(($(date +%s) / 600 * 600 - 1800)) 600 1 work=2=web1.rec
+	assay ship --to dir:fleet --once -q --host web1 h.web1
+	serve --fleet fleet --target-samples 10 --target-service 'wor*' --target-service nothing
+	wait_for has_rates
+	grep -xE 'web1 [0-9]+' fleet/.rates
+	run -2 assay serve --fleet fleet --target-samples 10
+	[[ "$output" == *"--target-samples N and --target-service GLOB go together"* ]]
+	run -2 assay serve --target-samples 10 --target-service a web1.rec
+}

@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/fleet_rates.h"
@@ -49,7 +51,17 @@ static int log_rate(const char *fleet, const char *host, uint64_t hz, struct err
 	return fleet_log(fleet, "rate", what, err);
 }
 
-static int apply_rates(const char *fleet, const struct steer_hosts *hosts, struct error *err)
+static void print_rate(const struct steer_host *h)
+{
+	printf("%s: %" PRIu64 " samples, %" PRIu64 " Hz", h->name, h->samples, h->had_hz);
+	if (h->hz)
+		printf(" -> %" PRIu64 " Hz\n", h->hz);
+	else
+		printf("; it has not said its rate, and keeps it\n");
+}
+
+static int apply_rates(const char *fleet, const struct steer_hosts *hosts, bool is_quiet,
+		       struct error *err)
 {
 	cleanup(free_at_exit) struct fleet_rate *rates = xcalloc(hosts->n, sizeof(*rates));
 	size_t n = 0;
@@ -58,11 +70,8 @@ static int apply_rates(const char *fleet, const struct steer_hosts *hosts, struc
 	for (size_t i = 0; i < hosts->n; i++) {
 		const struct steer_host *h = &hosts->data[i];
 
-		printf("%s: %" PRIu64 " samples, %" PRIu64 " Hz", h->name, h->samples, h->had_hz);
-		if (h->hz)
-			printf(" -> %" PRIu64 " Hz\n", h->hz);
-		else
-			printf("; it has not said its rate, and keeps it\n");
+		if (!is_quiet)
+			print_rate(h);
 		if (h->hz)
 			rates[n++] = (struct fleet_rate){ h->name, h->hz };
 	}
@@ -84,9 +93,29 @@ static int rate_by_target(const struct fleet_args *args, const char *fleet,
 					      "rate --target-samples: name the fleet and services");
 
 	r = r < 0 ? r : fleet_steer(fleet, &config, &hosts, err);
-	r = r < 0 ? r : apply_rates(fleet, &hosts, err);
+	r = r < 0 ? r : apply_rates(fleet, &hosts, args->follow, err);
 	steer_hosts_fini(&hosts);
 	return r;
+}
+
+/* Until a signal ends the process. An hour without samples is no failure. */
+static int follow_target(const struct fleet_args *args, const char *fleet,
+			 const struct option_list *operands, struct error *err)
+{
+	double s = args->interval_s;
+	const struct timespec pause = { .tv_sec = (time_t)s,
+					.tv_nsec = (long)((s - (double)(time_t)s) * 1e9) };
+
+	for (;;) {
+		struct error why = { 0 };
+		int r = rate_by_target(args, fleet, operands, &why);
+
+		if (r == -EINVAL)
+			return error_set(err, r, "%s", why.text);
+		if (r < 0 && r != -ENODATA)
+			log_warning("rates stay as they are: %s", why.text);
+		nanosleep(&pause, NULL);
+	}
 }
 
 int fleet_rate_run(const struct fleet_args *args, const struct option_list *operands,
@@ -99,6 +128,8 @@ int fleet_rate_run(const struct fleet_args *args, const struct option_list *oper
 			? fleet_operand(operands, &fleet, err)
 			: error_set(err, -EINVAL, "rate: name the fleet, a host or '*', and HZ");
 
+	if (r >= 0 && has_target && args->follow)
+		return follow_target(args, fleet, operands, err);
 	if (r >= 0 && has_target) {
 		r = rate_by_target(args, fleet, operands, err);
 		return r < 0 ? r : EXIT_OK;
