@@ -116,15 +116,19 @@ static struct steer_count count_service(const struct segment *segment, uint32_t 
 }
 
 /*
- * The samples that a host would have had at its present rate. The samples may be of another rate.
- * The events of a clock are nanoseconds, so they do not depend on the rate.
+ * The samples that a host would have had at its present rate. The samples may be of another rate,
+ * which their part says. The events of a clock are nanoseconds, so they do not depend on the rate.
  */
 static double at_present(const struct steer_host *h, const struct counter_info *event,
 			 const struct steer_count *n)
 {
-	if (!h->had_hz || !n->period || strcmp(event->unit, "ns") != 0)
+	if (!h->had_hz)
 		return (double)n->samples;
-	return (double)n->period / 1e9 * (double)h->had_hz;
+	if (n->period && !strcmp(event->unit, "ns"))
+		return (double)n->period / 1e9 * (double)h->had_hz;
+	if (event->freq_hz)
+		return (double)n->samples / (double)event->freq_hz * (double)h->had_hz;
+	return (double)n->samples;
 }
 
 static void begin_host(struct steering *s, const char *host)

@@ -123,6 +123,22 @@ has_rates() {
 	serve --fleet fleet --target-samples 10 --target-service 'wor*' --target-service nothing
 	wait_for has_rates
 	grep -xE 'web1 [0-9]+' fleet/.rates
+	kill "$server"
+	wait "$server" || true
+	# A rate that is near stays, as each change begins a new part.
+	"$ASSAY_BUILD/bench/thin" h.web2 web2 $(($(date +%s) / 600 * 600 - 1800)) 600 1 work=2=web1.rec
+	assay ship --to dir:fleet --once -q --host web2 h.web2
+	assay fleet rate fleet 'wor*' --target-samples 100000 >said
+	near=$(($(sed -n 's/^web1: .* -> \(.*\) Hz$/\1/p' said) * 105 / 100))
+	assay fleet rate fleet web1 "$near"
+	assay fleet rate fleet web2 0
+	logged=$(wc -l <fleet/.log)
+	background assay fleet rate --follow --interval 0.2 --target-samples 100000 fleet 'wor*'
+	wait_for grep '^web2 ' fleet/.rates
+	grep -x "web1 $near" fleet/.rates
+	tail -n "+$((logged + 1))" fleet/.log >since
+	[ "$(grep -c ': rate web2 ' since)" = 1 ]
+	[ "$(grep -c ': rate web1 ' since)" = 0 ]
 	run -2 assay serve --fleet fleet --target-samples 10
 	[[ "$output" == *"--target-samples N and --target-service GLOB go together"* ]]
 	run -2 assay serve --target-samples 10 --target-service a web1.rec

@@ -17,6 +17,9 @@
 #include "fleet/fleet_store.h"
 #include "store/history/blocks.h"
 
+/* With --follow, a rate changes by more than a tenth. */
+#define RATE_STEP 10
+
 static int parse_hz(const char *text, uint64_t *hz, struct error *err)
 {
 	size_t n = strspn(text, "0123456789");
@@ -60,8 +63,23 @@ static void print_rate(const struct steer_host *h)
 		printf("; it has not said its rate, and keeps it\n");
 }
 
-static int apply_rates(const char *fleet, const struct steer_hosts *hosts, bool is_quiet,
-		       struct error *err)
+/*
+ * Whether the host may keep the rate that it was given. A daemon begins a new part for each rate,
+ * so it does not follow each small change of the load.
+ */
+static bool rate_is_near(const char *fleet, const struct steer_host *h)
+{
+	uint64_t is = 0, apart;
+
+	if (fleet_rate_read(fleet, h->name, &is, NULL) < 0 || !is)
+		return false;
+	apart = is > h->hz ? is - h->hz : h->hz - is;
+	return apart <= is / RATE_STEP;
+}
+
+/* With args->follow, rates that are near stay. */
+static int apply_rates(const struct fleet_args *args, const char *fleet,
+		       const struct steer_hosts *hosts, struct error *err)
 {
 	cleanup(free_at_exit) struct fleet_rate *rates = xcalloc(hosts->n, sizeof(*rates));
 	size_t n = 0;
@@ -70,9 +88,9 @@ static int apply_rates(const char *fleet, const struct steer_hosts *hosts, bool 
 	for (size_t i = 0; i < hosts->n; i++) {
 		const struct steer_host *h = &hosts->data[i];
 
-		if (!is_quiet)
+		if (!args->follow)
 			print_rate(h);
-		if (h->hz)
+		if (h->hz && !(args->follow && rate_is_near(fleet, h)))
 			rates[n++] = (struct fleet_rate){ h->name, h->hz };
 	}
 	r = fleet_rates_set(fleet, rates, n, err);
@@ -93,7 +111,7 @@ static int rate_by_target(const struct fleet_args *args, const char *fleet,
 					      "rate --target-samples: name the fleet and services");
 
 	r = r < 0 ? r : fleet_steer(fleet, &config, &hosts, err);
-	r = r < 0 ? r : apply_rates(fleet, &hosts, args->follow, err);
+	r = r < 0 ? r : apply_rates(args, fleet, &hosts, err);
 	steer_hosts_fini(&hosts);
 	return r;
 }
