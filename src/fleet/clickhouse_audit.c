@@ -324,12 +324,22 @@ int clickhouse_check_day(struct clickhouse *ch, const char *fleet, bool leaves, 
 			 struct error *err)
 {
 	struct history_names hosts = { 0 };
+	struct error broken = { 0 };
 	int r = fleet_hosts(fleet, &hosts, err);
 
-	for (size_t i = 0; i < hosts.n && r >= 0; i++)
-		r = check_day_of_host(ch, fleet, leaves, hosts.data[i], day_s, err);
+	for (size_t i = 0; i < hosts.n && r >= 0; i++) {
+		struct error why = { 0 };
+
+		r = check_day_of_host(ch, fleet, leaves, hosts.data[i], day_s, &why);
+		if (r == -EREMOTEIO && clickhouse_is_broken(why.text)) {
+			broken = why;
+			r = 0;
+		} else if (r < 0) {
+			error_set(err, r, "%s", why.text);
+		}
+	}
 	history_names_fini(&hosts);
-	return r;
+	return r >= 0 && *broken.text ? error_set(err, -EUCLEAN, "%s", broken.text) : r;
 }
 
 /* ---- tables ---- */

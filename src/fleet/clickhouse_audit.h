@@ -40,7 +40,8 @@ int clickhouse_audit_host(struct clickhouse *ch, const char *fleet, bool leaves,
 
 /*
  * Whether the directory has the samples of a day that ClickHouse has, of each host that is in the
- * directory. `leaves` as above. -EBADMSG: it has fewer, as after a retention.
+ * directory. `leaves` as above. -EBADMSG: it has fewer, as after a retention. -EUCLEAN: a server
+ * can't read its own files any longer, so hosts there were not compared. The others are whole.
  */
 int clickhouse_check_day(struct clickhouse *ch, const char *fleet, bool leaves, uint64_t day_s,
 			 struct error *err);

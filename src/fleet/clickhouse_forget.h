@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Forgets a service in ClickHouse. Its samples stay as a number, in rows of the service
- * "[forgotten]" and of one function of this name. So each table still has the samples that
- * `coverage` says.
+ * Forgets a service or a host in ClickHouse. The samples of a service stay as a number, in rows of
+ * the service "[forgotten]" and of one function of this name. So each table still has the samples
+ * that `coverage` says.
  *
  * For each table and day, a row with the sums is inserted, and then the rows of the service are
  * deleted. If it is stopped between the two, the next call with the same `run` does not insert
@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+struct buf;
 struct clickhouse;
 struct error;
 
@@ -30,7 +31,6 @@ int clickhouse_forget_service(struct clickhouse *ch, const char *service, uint64
  * Appends the days that have samples of a host, as uint32_t of days since 1970, in order. The sums
  * of all hosts lose it when these days are loaded again from the directory without the host.
  */
-struct buf;
 int clickhouse_days_of_host(struct clickhouse *ch, const char *host, struct buf *days,
 			    struct error *err);
 

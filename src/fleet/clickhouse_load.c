@@ -441,7 +441,7 @@ static int loader_check_day(const struct fleet_load_config *config, const char *
 	uint64_t day_s = config->from_ns / NS_PER_SECOND;
 	int r = clickhouse_check_day(config->clickhouse, fleet, leaves, day_s, &why);
 
-	if (r == -EREMOTEIO && clickhouse_is_broken(why.text)) {
+	if (r == -EUCLEAN) {
 		cleanup(free_at_exit) char *text = xasprintf(
 			"the day is made from the directory alone, as its table is broken: %s",
 			why.text);

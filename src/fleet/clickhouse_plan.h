@@ -8,6 +8,10 @@
 
 #include "fleet/clickhouse_schema.h"
 
+struct error;
+struct key_list;
+struct query;
+
 /* A stretch of time, from one table. */
 struct plan_span {
 	enum clickhouse_table table;
@@ -28,9 +32,6 @@ struct question_plan {
  * -ENOTSUP: a key or a filter is of a fact that the tables do not have, as the name of a thread.
  * `keys` and `query` may be NULL.
  */
-struct error;
-struct key_list;
-struct query;
 int plan_check(const struct key_list *keys, const struct query *query, struct error *err);
 
 /* Whether a table still has a time. */

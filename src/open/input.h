@@ -21,6 +21,7 @@ struct container_names;
 struct error;
 struct input;
 struct itrace;
+struct key_list;
 
 /* How inputs are opened. { 0 } is valid. */
 struct open_config {
@@ -106,7 +107,6 @@ void input_want_sums_alone(struct input *in, bool sums_alone);
  * they have whole stacks of all hosts and times together. Of a fleet in a directory, hosts are
  * apart until a wish without hosts_apart permits sums of them (fleet/fleet_open.h).
  */
-struct key_list;
 struct fleet_wish {
 	const struct key_list *keys; /* of the report: host and build are kept apart. Not copied */
 	bool functions_alone;        /* without callers: far fewer rows */

@@ -10,13 +10,14 @@
 #include "report/formats.h"
 #include "report/report.h"
 
+struct session;
+struct style_codes;
+
 json_t *header_json(const struct report *r);
 
 /* Of a fleet: its hosts with samples, and its note. Sets nothing for other sessions. */
-struct session;
 void header_put_coverage(const struct session *s, json_t *o);
 
-struct style_codes;
 void header_print(const struct report *r, const struct text_style *style, FILE *out);
 
 /* Text that may hold anything, as a JSON string. */

@@ -307,16 +307,11 @@ same_exports() {
 	[ "$(sql "SELECT count() FROM hosts WHERE host = 'web1'")" = 0 ]
 }
 
-# A full disk can leave parts whose files are empty.
-@test "a day that ClickHouse can't read any longer is stored again by a rebuild" {
-	real_clickhouse
-	fleet_of_two
-	assay fleet init --clickhouse "$clickhouse"
-	assay fleet load --clickhouse "$clickhouse" fleet
-	all=$(samples fleet --idle)
-	day=$(date -u -d "@$(stat -c %Y web1.rec)" +%F)
+# Empties the files of two tables, as a full disk once did.
+break_tables() { # DATABASE
+	local table part
 	for table in coverage facts; do
-		sql "SELECT path FROM system.parts WHERE database = '$database' AND table = '$table' AND active FORMAT TabSeparated" >parts
+		sql "SELECT path FROM system.parts WHERE database = '$1' AND table = '$table' AND active FORMAT TabSeparated" >parts
 		[ -s parts ]
 		while read -r part; do
 			[ -d "$part" ] || skip "the server's files are not on this machine"
@@ -324,13 +319,53 @@ same_exports() {
 				: >"$file"
 			done
 		done <parts
-		sql "SYSTEM DROP MARK CACHE"
-		sql "SYSTEM DROP UNCOMPRESSED CACHE"
 	done
+	sql "SYSTEM DROP MARK CACHE"
+	sql "SYSTEM DROP UNCOMPRESSED CACHE"
+}
+
+@test "a day that ClickHouse can't read any longer is stored again by a rebuild" {
+	real_clickhouse
+	fleet_of_two
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet
+	all=$(samples fleet --idle)
+	day=$(date -u -d "@$(stat -c %Y web1.rec)" +%F)
+	break_tables "$database"
 	run -1 assay fleet load --clickhouse "$clickhouse" fleet
 	run -0 assay fleet rebuild --clickhouse "$clickhouse" fleet "$day"
 	[[ "$output" == *"warning: "*"the day is made from the directory alone, as its table is broken: "*"Code: "* ]]
 	assay fleet audit --clickhouse "$clickhouse" fleet
 	[ "$(sums)" = "$(all_are "$all")" ]
 	[ "$(samples "clickhouse:$clickhouse")" = "$(samples fleet)" ]
+}
+
+@test "a rebuild beside a shard that can't read the day keeps samples of another shard that the directory lacks" {
+	real_clickhouse
+	broken=$database whole=${database}_2
+	sql "CREATE DATABASE $whole"
+	two=$clickhouse,$ASSAY_CLICKHOUSE/$whole
+	fleet_of_two
+	for host in a b c d e f; do
+		add_host "$host"
+	done
+	assay fleet init --clickhouse "$two"
+	assay fleet load --clickhouse "$two" fleet
+	if [ "$(sql "SELECT count() FROM $broken.coverage WHERE host = 'a'")" = 0 ]; then
+		broken=$whole whole=$database
+	fi
+	break_tables "$broken"
+	last=$(sql "SELECT max(host) FROM $whole.coverage")
+	has=$(sql "SELECT sum(samples) FROM $whole.coverage WHERE host = '$last'")
+	[ "$has" -gt 0 ]
+	day=$(date -u -d "@$(stat -c %Y web1.rec)" +%F)
+	mkdir away
+	mv "fleet/$last"/2*T* away
+	run -1 assay fleet rebuild --clickhouse "$two" fleet "$day"
+	[[ "$output" == *"$last has "*" samples of that day in ClickHouse, and 0 in the directory"* ]]
+	[ "$(sql "SELECT sum(samples) FROM $whole.coverage WHERE host = '$last'")" = "$has" ]
+	mv away/* "fleet/$last"
+	assay fleet rebuild --clickhouse "$two" fleet "$day"
+	assay fleet audit --clickhouse "$two" fleet
+	sql "DROP DATABASE ${database}_2"
 }

@@ -97,6 +97,19 @@ in_clickhouse() {
 	assay export -q --fleet "$shards" -F autofdo --image split -o got
 	cmp want got
 	[ "$(wc -l <got)" -gt 3 ]
+	for place in fleet "clickhouse:$shards"; do
+		assay fleet regressions --format json "$place" | jq -c '[.changes, .regressions]'
+		assay report -i "$place" --by host,build,symbol --format json | jq -c '[.rows[] | [.host, .build, .symbol, .samples]] | sort'
+		assay report -i "$place" --tree --format json "build:*" | jq .header.samples.selected
+	done >answers
+	[ "$(head -n 3 answers)" = "$(tail -n 3 answers)" ]
+	[ "$(wc -l <answers)" = 6 ]
+	# A host that is forgotten leaves the sums of all hosts, too.
+	assay fleet forget --clickhouse "$shards" fleet web1
+	assay fleet audit --clickhouse "$shards" fleet
+	[ "$(in_clickhouse)" = "$(assay report -i fleet --format json | jq .header.samples.selected)" ]
+	[ "$(in_clickhouse)" -lt "$all" ]
+	[ "$(ask 1 "SELECT count() FROM hosts WHERE host = 'web1'")$(ask 2 "SELECT count() FROM hosts WHERE host = 'web1'")" = 00 ]
 }
 
 @test "shards of 18.16 that are killed while they are loaded have each block once" {

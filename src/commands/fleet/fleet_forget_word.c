@@ -94,25 +94,36 @@ static int rebuild_day(struct clickhouse *ch, const char *fleet, uint64_t day_s,
 	return r == EXIT_FAILED ? error_set(err, -EIO, "some blocks of a day were left out") : r;
 }
 
-/* Each of its days is loaded again from the directory, which does not have the host any longer. */
+/*
+ * Each of its days is loaded again from the directory, which does not have the host any longer. A
+ * day that has to stay, as the directory lacks other samples of it, does not keep the others.
+ */
 static int forget_host_in_clickhouse(const struct fleet_args *args, const char *fleet,
 				     const char *host, struct error *err)
 {
 	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
 	cleanup(buf_fini) struct buf days = { 0 };
 	struct reader rows;
+	int kept = 0;
 	int r = open_clickhouse_of(args, &ch, err);
 
 	r = r < 0 ? r : clickhouse_days_of_host(ch, host, &days, err);
 	rows = reader_over(days.data, days.len);
 	while (r >= 0 && reader_left(&rows)) {
 		uint64_t day_s = (uint64_t)reader_u32(&rows) * 86400;
+		struct error why = { 0 };
 
-		r = rows.bad ? error_set(err, -EPROTO, "the list of days is not whole")
-			     : rebuild_day(ch, fleet, day_s, err);
-		if (r < 0)
-			error_wrap(err, r, "ClickHouse still has %s", host);
+		r = rows.bad ? error_set(&why, -EPROTO, "the list of days is not whole")
+			     : rebuild_day(ch, fleet, day_s, &why);
+		if (r < 0 && !kept)
+			error_set(err, r, "ClickHouse still has %s: %s", host, why.text);
+		if (r == -EBADMSG) {
+			kept = r;
+			r = 0;
+		}
 	}
+	if (r >= 0 && kept)
+		return kept;
 	return r < 0 ? r : clickhouse_forget_host(ch, host, err);
 }
 
