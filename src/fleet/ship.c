@@ -575,13 +575,18 @@ static int introduce_host(struct ship *s, bool now, struct error *err)
 	return ship_direct_introduce(&s->direct, s->host, now, err);
 }
 
-/* A round may find only at its end that samples are expired. */
-static int note_expired(struct ship *s, int r, struct error *err)
+/*
+ * At its end, a round knows how many blocks are left, the samples that expired, and the rate, which
+ * was `rate_hz` before.
+ */
+static int note_changes(struct ship *s, uint64_t rate_hz, int r, struct error *err)
 {
-	if (!s->result->expired)
-		return r;
-	s->direct.facts.expired += s->result->expired;
-	return r < 0 ? r : introduce_host(s, true, err);
+	struct host_facts *f = &s->direct.facts;
+	bool has_changed =
+		s->result->expired || f->rate_hz != rate_hz || f->backlog != s->result->n_left;
+
+	f->expired += s->result->expired;
+	return r < 0 || !has_changed ? r : introduce_host(s, true, err);
 }
 
 /* Names go before the blocks: ClickHouse names a service when it gets a block. */
@@ -602,6 +607,7 @@ static bool goes_on_without_names(int r)
 int ship_round(struct ship *s, struct ship_result *out, struct error *err)
 {
 	struct error why = { 0 };
+	uint64_t rate_hz;
 	int r;
 
 	*out = (struct ship_result){ 0 };
@@ -616,8 +622,9 @@ int ship_round(struct ship *s, struct ship_result *out, struct error *err)
 			log_warning("names of containers are not sent: %s", why.text);
 		r = goes_on_without_names(r) ? 0 : error_set(err, r, "%s", why.text);
 	}
+	rate_hz = s->direct.facts.rate_hz;
 	r = r < 0 ? r : send_all(s, err);
-	r = note_expired(s, r, err);
+	r = note_changes(s, rate_hz, r, err);
 	close_round(s);
 	return r < 0 ? r : 0;
 }

@@ -101,6 +101,8 @@ sums() {
 	mkdir -p store/samples/current
 	cp -r rec "store/samples/current/$(date -u -d "@$(stat -c %Y rec)" +%Y%m%dT%H%M%S.000Z)"
 	assay ship --to dir:fleet --once -q --host web1 store
+	[ "$(assay fleet hosts fleet --format json | jq -c '[.hosts[0].rate_hz, .hosts[0].backlog]')" = '[100,0]' ]
+	sed -i '/^rate_hz /d' fleet/web1/.host # as of an older ship
 	from=$(($(date +%s) - 1800))
 	run assay fleet rate fleet 'spl*' --target-samples 10 --since "@$from" --until "@$((from + 3600))"
 	[ "$status" = 0 ]
@@ -128,6 +130,7 @@ has_rates() {
 	# A rate that is near stays, as each change begins a new part.
 	"$ASSAY_BUILD/bench/thin" h.web2 web2 $(($(date +%s) / 600 * 600 - 1800)) 600 1 work=2=web1.rec
 	assay ship --to dir:fleet --once -q --host web2 h.web2
+	[ "$(assay fleet hosts fleet --format json | jq '.hosts[1].rate_hz > 0')" = true ]
 	assay fleet rate fleet 'wor*' --target-samples 100000 >said
 	near=$(($(sed -n 's/^web1: .* -> \(.*\) Hz$/\1/p' said) * 105 / 100))
 	assay fleet rate fleet web1 "$near"
