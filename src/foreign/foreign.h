@@ -58,6 +58,7 @@ void foreign_labels_add(struct foreign_labels *to, struct slice name, struct sli
 struct foreign_sample {
 	struct slice event, unit; /* unit: of the period; len 0: "events" */
 	struct slice comm;
+	struct slice service; /* the name of the program that pushes it; len 0: not told */
 	struct foreign_labels labels;
 	int32_t pid, tid; /* -1: not told */
 	uint32_t cpu;

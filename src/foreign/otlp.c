@@ -336,8 +336,8 @@ static void take_class(struct otlp *o, struct reader indices, struct foreign_sam
 
 	while (otlp_next_number(&indices, &at))
 		otlp_take_attribute(o, at, &executable, s);
-	if (s->tid < 0)
-		s->tid = s->pid;
+	s->tid = s->tid < 0 ? s->pid : s->tid;
+	s->service = o->service;
 	if (!s->comm.len)
 		s->comm = executable.len ? executable : o->service;
 	for (uint32_t i = 0; i < o->resource.n; i++)

@@ -27,6 +27,7 @@ static int push_named(struct foreign_sink *sink, const struct foreign_sample *s)
 	struct naming_sink *n = (struct naming_sink *)sink;
 	struct foreign_sample named = *s;
 
+	named.service = n->service;
 	if (!named.comm.len)
 		named.comm = n->service;
 	for (uint32_t i = 0; i < n->labels.n; i++)

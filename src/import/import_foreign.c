@@ -41,6 +41,9 @@
 #define SLOT_LINES ((SLOT_SIZE - LINES_OFF) / LINE_SIZE)
 #define LINE_TRIES 64 /* places that another line may have */
 
+/* Of the name of a service. */
+#define SERVICE_BYTES 128
+
 /* A place of a line, as the key of line_places. */
 struct line_place {
 	uint64_t offset;
@@ -309,6 +312,23 @@ static void place_labels(struct importer *im, const struct foreign_sample *s,
 	}
 }
 
+/*
+ * The program of a profile that was pushed has the name of its service, so that the key `service`
+ * finds it (profile/key.h).
+ */
+static image_id import_foreign_program(struct importer *im, const struct foreign_sample *s)
+{
+	struct slice name = s->service;
+	struct image image = { .kind = IMAGE_NAMED };
+
+	if (!name.len && im->format == FOREIGN_INGEST && im->config->name)
+		name = slice_of(im->config->name);
+	if (!name.len)
+		return IMAGE_UNKNOWN_ID;
+	image.path = path_text(im, slice_head(name, MIN(name.len, (size_t)SERVICE_BYTES)));
+	return intern(im, &image);
+}
+
 static int import_foreign_keep(struct foreign_sink *sink, const struct foreign_sample *s)
 {
 	struct importer *im = (struct importer *)sink;
@@ -318,6 +338,7 @@ static int import_foreign_keep(struct foreign_sink *sink, const struct foreign_s
 		.tid = s->tid,
 		.cpu = s->cpu,
 		.counter = event.n - 1,
+		.app = import_foreign_program(im, s),
 		.comm = import_foreign_add_text(machine_strings(im->machine),
 						s->comm.len || !im->config->name
 							? s->comm
