@@ -58,7 +58,8 @@ static const struct option_spec serve_options[] = {
 	{ 0, "push", "DIR", OPT_STRING, FIELD(push), NULL,
 	  "keep the profiles that programs push in the history at DIR",
 	  "Pyroscope's clients and OpenTelemetry's collectors push profiles, with a token of the "
-	  "role *record*. The history is made if there is none, and it is one of the sources." },
+	  "role *record*. The history is made if there is none, and it is one of the sources. "
+	  "With *--fleet*, the fleet has them as blocks of the host *pushed*." },
 	{ 0, "push-size", "SIZE", OPT_SIZE, FIELD(push_bytes), "1G",
 	  "with --push: the most that the history takes, as --max-size of assay retain", NULL,
 	  1 << 20, 1e18 },

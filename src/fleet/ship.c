@@ -187,15 +187,17 @@ static void read_part(struct ship *s, uint32_t part)
 	struct session_end end;
 	struct error err = { 0 };
 	bool has_end = !out.is_done && session_extent(path, &info, &end, &out.replaces) == 0;
+	bool is_merged = has_end && out.replaces && *out.replaces;
+	bool waits = s->config.merged_only && !is_merged;
 	int r = 0;
 
-	if (!out.is_done)
+	if (!out.is_done && !waits)
 		r = part_buckets(path, s->block.bucket_ns, &out.buckets, &err);
-	if (s->waiting && has_end && out.replaces && *out.replaces)
+	if (s->waiting && is_merged)
 		ship_waiting_merged(s->waiting, out.replaces, info.start_wall_ns,
 				    session_wall_ns(&info, end.end_ns));
 	/* A recorder that was stopped for an hour may go on. */
-	out.is_over = has_end && r >= 0;
+	out.is_over = has_end && !waits && r >= 0;
 	vec_push(&s->parts, out);
 	/* The recorder may have begun the newest one just now, but not in a newer format. */
 	if (r < 0 && access(path, F_OK) == 0 && (part + 1 < s->names.n || r == -EPROTONOSUPPORT)) {

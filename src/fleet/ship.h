@@ -47,7 +47,8 @@ struct ship_config {
 	 * is, also if the globs are others later.
 	 */
 	const char *leaves;
-	bool dry_run; /* blocks are made and reported, and not stored */
+	bool dry_run;     /* blocks are made and reported, and not stored */
+	bool merged_only; /* parts wait until they are merged (store/history/retention.h) */
 	/*
 	 * Sends the block in the folder `block` to another place, which then has it once, however
 	 * often it comes: 0. 1: this block is refused, with *err. SHIP_FAILS_AT_IT: the server

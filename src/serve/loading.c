@@ -25,6 +25,9 @@
 #define HOURLY     "--interval=1h"
 #define NICE_LEVEL 10
 
+/* Pushed profiles wait for ten minutes anyhow. */
+#define EACH_MINUTE "--interval=60"
+
 struct loading {
 	const char *work; /* for people */
 	bool is_nice;
@@ -49,13 +52,13 @@ static struct loading *loading_of(const char *work, const char *word, const char
 	return l;
 }
 
-static void loading_name_fleet(struct loading *l, const char *fleet, char *const *services,
-			       size_t n_services)
+static void loading_name_fleet(struct loading *l, const char *fleet, char *const *others,
+			       size_t n_others)
 {
 	vec_push(&l->words, xstrdup("--"));
 	vec_push(&l->words, xstrdup(fleet));
-	for (size_t i = 0; i < n_services; i++)
-		vec_push(&l->words, xstrdup(services[i]));
+	for (size_t i = 0; i < n_others; i++)
+		vec_push(&l->words, xstrdup(others[i]));
 	vec_push(&l->words, NULL);
 }
 
@@ -76,6 +79,15 @@ struct loading *loading_new_merge(const char *fleet)
 
 	l->is_nice = true;
 	loading_name_fleet(l, fleet, NULL, 0);
+	return l;
+}
+
+struct loading *loading_new_pushed(const char *fleet, const char *history, uint64_t max_bytes)
+{
+	struct loading *l = loading_of("makes blocks of pushed profiles", "adopt", EACH_MINUTE);
+
+	vec_push(&l->words, xasprintf("--push-size=%" PRIu64, max_bytes));
+	loading_name_fleet(l, fleet, (char *const[]){ (char *)history }, 1);
 	return l;
 }
 

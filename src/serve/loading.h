@@ -14,6 +14,8 @@ struct loading;
 struct loading *loading_new(const char *fleet, const char *urls, const char *login);
 /* Merges old blocks. */
 struct loading *loading_new_merge(const char *fleet);
+/* Makes blocks of the profiles that are pushed into a history, which is then no larger. */
+struct loading *loading_new_pushed(const char *fleet, const char *history, uint64_t max_bytes);
 /* Sets the rates of the hosts by the samples that each of the services has to have an hour. */
 struct loading *loading_new_rates(const char *fleet, uint64_t target_samples, char *const *services,
 				  size_t n_services);

@@ -44,6 +44,7 @@ struct serve {
 	struct loading *loading;  /* NULL: without --clickhouse */
 	struct loading *merging;  /* NULL: without --fleet */
 	struct loading *steering; /* NULL: without --target-samples */
+	struct loading *adopting; /* NULL: without --fleet and --push */
 	struct jobs *gate_jobs;   /* of hosts, which must not wait for reports */
 	struct sources sources;
 	uint64_t sources_ns;  /* when they were listed */
@@ -299,6 +300,8 @@ static void retain_pushed(struct serve *s)
 	uint64_t now = clock_monotonic_ns();
 	cleanup(api_call_fini) struct api_call call = { 0 };
 
+	if (s->adopting) /* nobody else may merge them (fleet/fleet_adopt.h) */
+		return;
 	if (s->retained_ns && now - s->retained_ns < RETAIN_NS)
 		return;
 	s->retained_ns = now;
@@ -518,6 +521,7 @@ static int next_deadline(const struct serve *s)
 	first = MIN(first, loading_deadline_ns(s->loading));
 	first = MIN(first, loading_deadline_ns(s->merging));
 	first = MIN(first, loading_deadline_ns(s->steering));
+	first = MIN(first, loading_deadline_ns(s->adopting));
 	if (first == UINT64_MAX)
 		return -1;
 	return first <= now ? 0 : (int)((first - now) / NS_PER_MS + 1);
@@ -525,13 +529,14 @@ static int next_deadline(const struct serve *s)
 
 static int wait_for_work(const struct serve *s)
 {
-	enum { N_OWN = 5 };
+	enum { N_OWN = 6 };
 	struct pollfd fds[N_OWN + 2 * JOBS_MAX_FDS] = {
 		{ .fd = s->signals, .events = POLLIN },
 		{ .fd = http_server_fd(s->http), .events = POLLIN },
 		{ .fd = loading_fd(s->loading), .events = POLLIN },
 		{ .fd = loading_fd(s->merging), .events = POLLIN },
 		{ .fd = loading_fd(s->steering), .events = POLLIN },
+		{ .fd = loading_fd(s->adopting), .events = POLLIN },
 	};
 	nfds_t n = N_OWN + jobs_descriptors(s->jobs, fds + N_OWN);
 
@@ -556,6 +561,7 @@ static int serve_loop(struct serve *s)
 		loading_run(s->loading);
 		loading_run(s->merging);
 		loading_run(s->steering);
+		loading_run(s->adopting);
 		start_jobs(s);
 		http_server_serve(s->http);
 		start_jobs(s);
@@ -628,6 +634,9 @@ int serve_run(const struct serve_options *options, struct error *err)
 		s.loading = loading_new(options->fleet, options->clickhouse, options->login);
 	if (r >= 0 && options->fleet)
 		s.merging = loading_new_merge(options->fleet);
+	if (r >= 0 && options->fleet && options->push_dir)
+		s.adopting =
+			loading_new_pushed(options->fleet, options->push_dir, options->push_bytes);
 	if (r >= 0 && options->n_target_services)
 		s.steering =
 			loading_new_rates(options->fleet, options->target_samples,
@@ -644,6 +653,7 @@ int serve_run(const struct serve_options *options, struct error *err)
 	loading_free(s.loading);
 	loading_free(s.merging);
 	loading_free(s.steering);
+	loading_free(s.adopting);
 	gate_free(s.gate);
 	access_free(s.access);
 	sources_fini(&s.sources);

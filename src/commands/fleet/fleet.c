@@ -46,13 +46,15 @@ static const struct option_spec fleet_options[] = {
 	{ 0, "print", NULL, OPT_FLAG, FIELD(print), NULL,
 	  "with init: print the SQL, and change nothing" },
 	{ 0, "follow", NULL, OPT_FLAG, FIELD(follow), NULL,
-	  "with load, merge and rate --target-samples: go on until a signal comes (assay serve "
-	  "runs "
-	  "them)",
+	  "with adopt, load, merge and rate --target-samples: go on until a signal comes (assay "
+	  "serve runs them)",
 	  "If a server is away, the next round comes after up to 1 s, 2 s, 4 s … 10 min." },
 	{ 0, "interval", "TIME", OPT_SECONDS, FIELD(interval_s), "60",
 	  "with --follow: look for new blocks, or for old ones, or set rates, so often", NULL, 0.1,
 	  86400 },
+	{ 0, "push-size", "SIZE", OPT_SIZE, FIELD(push_bytes), NULL,
+	  "with adopt: remove the oldest profiles until the history is no larger",
+	  "Those that are in the fleet go first." },
 	{ 0, "target-samples", "N", OPT_U64, FIELD(target_samples), "0",
 	  "with rate: ask the hosts of each SERVICE for the rate that gives it N samples an hour",
 	  "Counts the samples of the last hour, or between *--since* and *--until*. N is of all "

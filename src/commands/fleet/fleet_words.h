@@ -22,6 +22,7 @@ struct fleet_args {
 	bool follow;               /* of load: go on until a signal comes */
 	double interval_s;         /* with follow: seconds between two rounds */
 	bool print;                /* SQL instead of changes */
+	uint64_t push_bytes;       /* of adopt: of the history; 0: no limit */
 	uint64_t target_samples;   /* of rate: samples of a service in an hour; 0: not given */
 	bool certificate;          /* of enroll: the host has a certificate, and no token */
 };
