@@ -47,16 +47,16 @@ def perf_version():
 def layout(line):
     """Of a newer perf than 6.1.
 
-    It has wider columns, and callers' addresses instead of their places in files. perf 7 has a blank before a branch's
-    image, a further column of branches, and a modifier H of events that leave guests out. It prints CPU 0 for a CPU that
-    this machine does not have.
+    It has wider columns, and callers' addresses instead of their places in files. It has a blank before a branch's image,
+    and further columns of branches. perf 7 also has a modifier H of events that leave guests out. It prints CPU 0 for a
+    CPU that this machine does not have.
     """
     if perf_version() <= (6, 1):
         return line
     line = re.sub(" +", " ", line).removeprefix(" ")
+    line = re.sub(r" (\([^()]*\)/)", r"\1", line)
+    line = re.sub(r"/(\d+)/(\w*)/-(?= |$)", r"/\1/\2", line)
     if perf_version() >= (7, 0):
-        line = re.sub(r" (\([^()]*\)/)", r"\1", line)
-        line = re.sub(r"/(\d+)/(\w*)/-(?= |$)", r"/\1/\2", line)
         line = re.sub(r":H(?=:? |:?$)", "", line)
         line = re.sub(r" \[(\d+)\] ", lambda cpu: " [000] " if int(cpu[1]) >= os.cpu_count() else cpu[0], line, count=1)
     return re.sub(r"^(\t *)[0-9a-f]*([0-9a-f]{3} )", r"\1\2", line)

@@ -277,7 +277,7 @@ rows_of() { # SERVICE: in all tables
 
 @test "a server that answers errors, half bodies or nothing is reported" {
 	fleet_of_two
-	declare -A says=([error]="status 500: Code: 241. DB::Exception:" [half]="bytes remaining to read" [nothing]="Empty reply from server" [garbage]="and this assay knows 3"
+	declare -A says=([error]="status 500: Code: 241. DB::Exception:" [half]="with 990 bytes " [nothing]="Empty reply from server" [garbage]="and this assay knows 3"
 		[old]="no ClickHouse that assay knows" [html]="no ClickHouse that assay knows")
 	for answer in error half nothing garbage old html; do
 		fake_clickhouse "$answer"

@@ -197,7 +197,7 @@ by_hand() {
 	has '^|[0-9]* .*line that is hot' out
 	# The facts are those of perf's header; so is each line about an event.
 	perf script -i user.data --header-only | grep -E '^# (captured|hostname|os release|perf version|arch|cpuid|total memory|event) ' |
-		sed -E 's/ \(PERF_[A-Z_]+\)//g; s/ config = 0,//' >wanted # as before perf 7
+		sed -E 's/ \(PERF_[A-Z_]+\)//g; s/ config = 0,//; s/(type = [0-9]+) \([a-z]+\)/\1/' >wanted # as in perf 6.1
 	assay script -i user.data --header-only >header
 	[ "$(grep -cvE '^#' header)" = 0 ]
 	grep -E '^# (captured|hostname|os release|perf version|arch|cpuid|total memory|event) ' header | diff wanted -
