@@ -459,7 +459,7 @@ counts_lost_on_disk() {
 
 # The daemon itself may free a page: it is taken, too.
 fill_disk() {
-	head -c 8M /dev/zero >>small/fill 2>/dev/null || true
+	head -c 128M /dev/zero >>small/fill 2>/dev/null || true
 }
 
 loses_new_code() {
@@ -470,7 +470,7 @@ loses_new_code() {
 @test "on a full disk, a daemon of sample files says so once, counts new code as lost, and goes on" {
 	need_daemon
 	mkdir small
-	mount -t tmpfs -o size=4m none small || skip "no mount here"
+	mount -t tmpfs -o size=64m none small || skip "no mount here" # the samples of a busy machine have room
 	work
 	with_users assay daemon --session-dir "$PWD/small/d" --store=oprofile -e cpu-clock -F "$(at_most 997)" --max-cpu 0 --keep-size=0
 	wait_for has_samples_of_split
