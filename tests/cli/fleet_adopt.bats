@@ -77,6 +77,8 @@ has_all() {
 	run -2 assay fleet adopt fleet
 	[[ "$output" == *"name the fleet, the history of the profiles"* ]]
 	run -2 assay fleet adopt fleet pushed ../x
+	run -1 assay fleet adopt fleet absent
+	[[ "$output" == *"cannot read absent"* ]]
 }
 
 @test "adopting profiles can be killed at any time" {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -70,6 +71,8 @@ int fleet_adopt_run(const struct fleet_args *args, const struct option_list *ope
 		config.host = operands->data[2];
 	if (!fleet_host_is_valid(config.host))
 		return error_set(err, -EINVAL, "'%s' can't be the name of a host", config.host);
+	if (!args->follow && access(config.history, R_OK) < 0)
+		return error_errno(err, -errno, "cannot read %s", config.history);
 	r = fleet_make(config.fleet, err);
 	if (r < 0)
 		return r;
