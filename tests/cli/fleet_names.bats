@@ -4,6 +4,7 @@
 load helpers
 load serve
 load fleet_hosts
+load fleet
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
@@ -99,4 +100,35 @@ some_indexes() { # NUMBER [BYTES]
 	[ "$(cut -d' ' -f2 sent | xargs)" = "200 200 200" ]
 	# After each index, as long as its bytes take.
 	awk 'NR > 1 && $1 - time < bytes / 20 { exit 1 } { time = $1 + 1; bytes = $3 } END { exit NR != 3 || bytes < 20000 }' sent
+}
+
+# The functions of bin/work in the fleet, largest first.
+functions() {
+	assay report -i fleet --by symbol -t 1 --format json 'image:*work' | jq -r '.rows[].symbol' | xargs
+}
+
+@test "names that no host could send come from a server of debuginfod, for all readers" {
+	assay --version | grep -q 'libdebuginfod.*yes' || skip "built without libdebuginfod"
+	need_recording
+	unset DEBUGINFOD_URLS
+	stripped_program
+	assay record -q -F 997 -o rec bin/work
+	history_of rec history
+	assay ship --to dir:fleet --once -q --host web1 history
+	[[ "$(functions)" != *parse* ]]
+	assay fleet names fleet >said 2>&1
+	has "^0 of [0-9]* files of the fleet have new names" said
+	build=$(readelf -n whole/work | sed -n 's/.*Build ID: //p')
+	mkdir -p "srv/buildid/$build"
+	cp whole/work "srv/buildid/$build/debuginfo"
+	export DEBUGINFOD_URLS="file://$PWD/srv" DEBUGINFOD_CACHE_PATH=$PWD/fetched
+	XDG_CACHE_HOME=$PWD/of.gateway assay fleet names fleet >said 2>&1
+	has "^1 of [0-9]* files of the fleet have new names" said
+	[ "$(cat "fleet/.names/$build.from")" = "(assay fleet names)" ]
+	[ -z "$(find fleet/.names -name '.found*')" ]
+	# A reader that asks no server.
+	unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH
+	[[ "$(XDG_CACHE_HOME=$PWD/of.reader functions)" == *parse*copy* || "$(XDG_CACHE_HOME=$PWD/of.reader functions)" == *copy*parse* ]]
+	XDG_CACHE_HOME=$PWD/of.gateway assay fleet names fleet >said 2>&1
+	has "^0 of " said
 }
