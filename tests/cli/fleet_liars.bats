@@ -144,3 +144,38 @@ HELLO='{"fleet":"0123456789abcdef","contact_s":600,"bucket_s":600}'
 	to later -q --labels "$(seq -s, -f 'n%g=1' 64)"
 	[ "$(wc -l <fleet/web1/.labels)" = 64 ]
 }
+
+@test "a gateway takes 100,000 hosts and 64 labels of each, and no more" {
+	local count join
+	gateway
+	run -2 assay fleet invite fleet 1000000
+	join=$(assay fleet invite fleet 100000)
+	# Of these hosts, nobody has the tokens.
+	has '^web1 ' fleet/.tokens
+	awk 'BEGIN { for (i = 1; i <= 99998; i++) printf "host%d %064x\n", i, i }' >>fleet/.tokens
+	run -1 assay fleet enroll fleet another
+	[[ "$output" == *"the fleet has 100000 hosts: it takes no more"* ]]
+	assay fleet enroll fleet web1 >token.web1
+	# A million names may ask to join; the gateway takes none, and serves those that it has.
+	echo "{\"join\":\"$join\",\"token\":\"$(printf 'a%.0s' {1..64})\"}" >joining
+	echo "$join" >token.join
+	for count in 1 2 3; do
+		ask join POST "/v1/join/new$count" joining
+		[[ "$code" != 200 ]]
+		[ ! -e "fleet/new$count" ]
+	done
+	for count in 64 65 1000000; do
+		seq -f '"n%.0f":"1"' "$count" | paste -sd, >labels
+		{
+			printf '{"boot":"11111111-2222-3333-4444-555555555555","uptime_s":9,"clock_ms":%s,"labels":{' "$(date +%s%3N)"
+			cat labels
+			echo '}}'
+		} >facts
+		ask web1 PUT /v1/hosts/web1 facts 2>/dev/null || true
+		echo "$count labels: ${code:-cut}" >>answers
+	done
+	# The last body has 14 MB.
+	[ "$(paste -sd, answers)" = "64 labels: 200,65 labels: 400,1000000 labels: cut" ]
+	[ "$(wc -l <fleet/web1/.labels)" = 64 ]
+	[ "$(find fleet -mindepth 1 -maxdepth 1 -type d ! -name '.*' | wc -l)" = 1 ]
+}
