@@ -2,6 +2,7 @@
 /* assay ship: the blocks of a host's history to a fleet. */
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -423,6 +424,7 @@ static int ship_rounds(struct rounds *rs, struct error *err)
 		struct ship_result result;
 		int r = one_round(rs, &result, err);
 
+		malloc_trim(0); /* a part's tree is large, and the next round is far */
 		ship_print_round(&result, args->quiet || args->dry_run);
 		if (args->dry_run && result.n_containers)
 			printf("names of containers and pods: %" PRIu32 "\n", result.n_containers);
