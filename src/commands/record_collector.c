@@ -62,10 +62,21 @@ static bool is_for_sampler(const struct record_setup *s)
 	       !strcmp(s->args.call_graph, "best");
 }
 
+#define PYTHON_WITH_TRAMPOLINE (3 << 8 | 12)
+
+/* Whether the target's Python may have a perf trampoline: an unknown version may. */
+static bool may_have_trampoline(const struct record_setup *s)
+{
+	const struct interpreter *runs = &s->interpreters.runs;
+
+	return runs->language == LANGUAGE_PYTHON &&
+	       (!runs->version || runs->version >= PYTHON_WITH_TRAMPOLINE);
+}
+
 /* The session's note says why the functions of the target's language are missing. */
 static void record_note_missing(struct record_setup *s, enum language language, const char *why)
 {
-	bool has_trampoline = language == LANGUAGE_PYTHON && s->operands.n;
+	bool has_trampoline = may_have_trampoline(s) && s->operands.n && !s->args.python_trampoline;
 	size_t n = strlen(s->note);
 
 	snprintf(s->note + n, sizeof(s->note) - n, "%s%s functions are missing: %s", n ? "; " : "",
@@ -81,7 +92,14 @@ static void record_note_trampoline(struct record_setup *s, const char *why)
 	static const char text[] =
 		"Python functions are named by its perf trampoline (3.12 and newer)";
 	size_t n = strlen(s->note);
+	char older[256];
 
+	if (!may_have_trampoline(s)) {
+		snprintf(older, sizeof(older),
+			 "%s, and a Python before 3.12 has no perf trampoline", why);
+		record_note_missing(s, LANGUAGE_PYTHON, older);
+		return;
+	}
 	snprintf(s->note + n, sizeof(s->note) - n, "%s%s: %s", n ? "; " : "", text, why);
 	log_info("%s: %s", text, why);
 }

@@ -33,7 +33,7 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	  "files with a " name " interpreter that assay can't follow")                          \
 	X(ID##_COLLECTOR, NOTE, key "-collector",                                               \
 	  "interpreters whose " name                                                            \
-	  " frames are missing: BPF alone sees them (see --collector in 'assay record --help')")
+	  " frames are missing: BPF alone reads them (root, or CAP_BPF and CAP_PERFMON)")
 
 /* Java's frames are in copied stacks, where the walk of the stack needs them. The same order. */
 #define JAVA_LOSSES(X)                                                                        \

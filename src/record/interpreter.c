@@ -28,7 +28,8 @@ static struct interpreter interpreter_of_elf(const struct elf_file *elf)
 	enum lang_detected result = lang_detect(elf, &runtime, why, sizeof(why));
 
 	if (result == LANG_FOUND && !language_is_on_stack(runtime.language))
-		found.language = (enum language)runtime.language;
+		found = (struct interpreter){ .language = (enum language)runtime.language,
+					      .version = runtime.version };
 	found.is_go = result == LANG_NONE && runtime.version &&
 		      !label_kind_is_context(runtime.labels.kind);
 	return found;
@@ -46,18 +47,37 @@ static const struct {
 	{ "libruby", LANGUAGE_RUBY },
 };
 
-static enum language language_of_libraries(const struct elf_file *elf)
+/* Of "11.so.1.0" behind "libpython3."; 0: it is no number. */
+static uint32_t python_version(struct reader r)
+{
+	uint32_t minor = 0;
+
+	while (reader_left(&r) && *r.at >= '0' && *r.at <= '9' && minor < 10)
+		minor = minor * 10 + (uint32_t)(reader_u8(&r) - '0');
+	return minor ? 3 << 8 | minor : 0;
+}
+
+static struct interpreter interpreter_of_libraries(const struct elf_file *elf)
 {
 	struct elf_section names;
 	struct reader r;
 
 	if (!elf_section_named(elf, ".dynstr", &names))
-		return LANGUAGE_NONE;
+		return (struct interpreter){ 0 };
 	r = elf_section_bytes(elf, &names);
-	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++)
-		if (memmem(r.at, reader_left(&r), libraries[i].name, strlen(libraries[i].name)))
-			return libraries[i].language;
-	return LANGUAGE_NONE;
+	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++) {
+		size_t n = strlen(libraries[i].name);
+		const uint8_t *at = memmem(r.at, reader_left(&r), libraries[i].name, n);
+		struct interpreter found = { .language = libraries[i].language };
+
+		if (!at)
+			continue;
+		r.at = at + n;
+		if (found.language == LANGUAGE_PYTHON)
+			found.version = python_version(r);
+		return found;
+	}
+	return (struct interpreter){ 0 };
 }
 
 /*
@@ -198,10 +218,16 @@ static void look_at_elf(struct program_search *s, const struct elf_file *elf, co
 	struct interpreter found = interpreter_of_elf(elf);
 	struct interpreter *known = s->is_word ? &out->may_run : &out->runs;
 
-	if (!found.language)
-		found.language = language_of_libraries(elf);
-	if (!known->language)
+	if (!found.language) {
+		struct interpreter of_library = interpreter_of_libraries(elf);
+
+		of_library.is_go = found.is_go;
+		found = of_library;
+	}
+	if (!known->language) {
 		known->language = found.language;
+		known->version = found.version;
+	}
 	known->is_go |= found.is_go;
 	if ((found.language || found.is_go) && out->files.n < INTERPRETER_FILES_MAX)
 		vec_push(&out->files, xstrdup(path));
@@ -281,6 +307,7 @@ static int look_at_mapping(struct event_sink *sink, const struct event *e)
 	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
 		found = interpreter_of_elf(&elf);
 		m->found.language = found.language;
+		m->found.version = found.version;
 		m->found.is_go |= found.is_go;
 	}
 	file_unmap(&file);

@@ -22,6 +22,7 @@
 struct interpreter {
 	enum language language; /* LANGUAGE_NONE: no interpreter */
 	bool is_go;             /* a program of Go 1.16 to 1.27, on x86-64 */
+	uint32_t version;       /* of the interpreter, 3 << 8 | 12; 0: not known */
 };
 
 struct interpreters {

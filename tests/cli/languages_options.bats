@@ -135,3 +135,20 @@ waited() { # PATTERN
 	[ "$(waited ';one;naps;')" -gt 300 ]
 	[ "$(waited ';other;naps;')" -gt 300 ]
 }
+
+@test "without rights, a note advises Python's trampoline only where Python has one" {
+	need_python
+	drops=(setpriv "--inh-caps=-bpf,-perfmon,-sys_admin" "--bounding-set=-bpf,-perfmon,-sys_admin")
+	"${drops[@]}" true 2>/dev/null || skip "setpriv can't drop capabilities"
+	"${drops[@]}" "$(command -v assay)" record -q -o s true 2>/dev/null || skip "perf_event_open is not permitted then"
+	"${drops[@]}" "$(command -v assay)" record -o s -- "$PYTHON" -c '' 2>plain.err
+	"${drops[@]}" "$(command -v assay)" record -o s --python-trampoline -- "$PYTHON" -c '' 2>asked.err
+	has "Python functions are missing: BPF programs need root" plain.err
+	if "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then
+		has "with --python-trampoline, Python" plain.err
+		has "Python functions are named by its perf trampoline" asked.err
+	else
+		run ! grep -q trampoline plain.err
+		has "a Python before 3.12 has no perf trampoline" asked.err
+	fi
+}
