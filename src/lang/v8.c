@@ -23,10 +23,10 @@
 
 #define VERSION(major, minor) ((major) << 8 | (minor))
 
-#define FORMS_SINCE_10                                                                    \
-	.bytecode_at = -4, .shared_builtin = 8, .scope_flags = 8, .scope_names = 12,      \
-	.are_flags_small = true, .has_class = true, .has_table = true, .has_entry = true, \
-	.has_entry_record = true
+#define FORMS_SINCE_10                                                                      \
+	.bytecode_at = -4, .bytecode_constants = 16, .shared_builtin = 8, .scope_flags = 8, \
+	.scope_names = 12, .are_flags_small = true, .has_class = true, .has_table = true,   \
+	.has_entry = true, .has_entry_record = true
 
 static const struct version {
 	uint32_t first, last;
@@ -58,6 +58,7 @@ static const struct version {
 	    .kind_mask = 31 << 1,
 	    .kind_baseline = 1 /* no code has it */ },
 	  { .bytecode_at = -3,
+	    .bytecode_constants = 16,
 	    .shared_builtin = 8,
 	    .scope_flags = 16,
 	    .scope_names = 11,
@@ -135,6 +136,7 @@ static const struct version {
 	    .stream_code = 8,
 	    .stream_header = 32 },
 	  { .bytecode_at = -4,
+	    .bytecode_constants = 40,
 	    .shared_builtin = 16,
 	    .deopt_wrapped = 8,
 	    .scope_flags = 8,

@@ -53,7 +53,8 @@ struct v8_lines {
  * of an object.
  */
 struct v8_forms {
-	int8_t bytecode_at;      /* in words from the frame pointer; behind it is the position */
+	int8_t bytecode_at;         /* in words from the frame pointer; behind it is the position */
+	uint8_t bytecode_constants; /* BytecodeArray: the objects that it uses */
 	uint8_t shared_builtin;  /* SharedFunctionInfo: the number of a builtin, a small integer */
 	uint8_t deopt_wrapped;   /* wrapper of a function in data of optimised code; 0: none */
 	uint8_t scope_flags;     /* ScopeInfo: flags, and behind them counts of variables */
@@ -142,6 +143,9 @@ bool v8_is_builtin(const struct v8 *v, uint64_t shared);
  * functions.
  */
 uint64_t v8_function_in_script(const struct v8 *v, uint64_t script, uint64_t bytecode);
+
+/* The script of bytecode, by the functions that it makes; 0: it makes none. */
+uint64_t v8_script_of(const struct v8 *v, uint64_t bytecode);
 
 /* The position of a word as interpreted frames have it; UINT32_MAX: it is none. */
 uint32_t v8_position(const struct v8 *v, uint64_t bytecode, uint64_t word);

@@ -111,6 +111,28 @@ uint64_t v8_function_in_script(const struct v8 *v, uint64_t script, uint64_t byt
 	return 0;
 }
 
+#define CONSTANTS_MAX 64 /* of bytecode that are looked at */
+
+uint64_t v8_script_of(const struct v8 *v, uint64_t bytecode)
+{
+	uint64_t list, n, constants[CONSTANTS_MAX], script;
+
+	if (!v8_field(v, bytecode, v->forms->bytecode_constants, &list) ||
+	    !v8_field(v, list, V8_ARRAY_COUNT, &n))
+		return 0;
+	n = MIN(n >> V8_SMI_SHIFT, (uint64_t)CONSTANTS_MAX);
+	if (!n ||
+	    !lang_read(&v->memory, list - 1 + V8_ARRAY_DATA, constants, n * sizeof(*constants)))
+		return 0;
+	for (uint64_t i = 0; i < n; i++)
+		if (v8_is_pointer(constants[i]) &&
+		    v8_type(v, constants[i]) == v->layout.type_shared &&
+		    v8_field(v, constants[i], v->layout.shared_script, &script) &&
+		    v8_type(v, script) == v->layout.type_script)
+			return script;
+	return 0;
+}
+
 bool v8_is_builtin(const struct v8 *v, uint64_t shared)
 {
 	uint64_t number;

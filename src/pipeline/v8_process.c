@@ -45,6 +45,7 @@ void v8_process_free(struct v8_process *p)
 	vec_fini(&p->pieces);
 	vec_fini(&p->links);
 	vec_fini(&p->functions);
+	vec_fini(&p->scripts);
 	vec_fini(&p->inlined);
 	vec_fini(&p->sites);
 	intmap_fini(&p->inlined_at);
@@ -61,6 +62,7 @@ size_t v8_process_bytes(const struct v8_process *p)
 	size_t bytes =
 		p->pieces.cap * sizeof(*p->pieces.data) + p->links.cap * sizeof(*p->links.data) +
 		p->functions.cap * sizeof(*p->functions.data) +
+		p->scripts.cap * sizeof(*p->scripts.data) +
 		p->inlined.cap * sizeof(*p->inlined.data) + p->sites.cap * sizeof(*p->sites.data) +
 		(p->link_at.n_slots + (size_t)p->known_at.n_slots + p->inlined_at.n_slots) *
 			sizeof(struct intmap_slot);
@@ -237,62 +239,78 @@ static uint64_t keep_link(struct v8_process *p, const struct v8_link *link)
 	return link->shared;
 }
 
-#define READS_OF_SEARCH 3200 /* one script may take some 3,100 */
+#define SCRIPTS_MAX 4096
+
+static void note_script(struct v8_process *p, uint64_t script)
+{
+	for (size_t i = p->scripts.n; i-- > 0;)
+		if (p->scripts.data[i] == script)
+			return;
+	if (p->scripts.n < SCRIPTS_MAX)
+		vec_push(&p->scripts, script);
+}
+
+#define READS_OF_SEARCH 3300 /* one script may take some 3,100 */
 
 /*
- * The function of bytecode whose closure is gone: one that a script lists whose functions are
- * known. The newest scripts are the likeliest. Reads stay for the rest of the stack.
+ * The function of bytecode whose closure is gone: one that a script lists. Scripts are those of
+ * known functions, from `first` on, and that of functions that the bytecode makes. The newest
+ * scripts are the likeliest. Reads stay for the rest of the stack.
  */
-static uint64_t search_scripts(struct v8_process *p, uint64_t bytecode)
+static uint64_t search_scripts(struct v8_process *p, uint64_t bytecode, uint32_t first)
 {
-	uint64_t seen = 0, shared = 0;
+	uint64_t own = first ? 0 : v8_script_of(&p->v8, bytecode), shared = 0;
 	uint32_t kept = p->n_reads - READS_OF_SEARCH;
 
 	p->n_reads = READS_OF_SEARCH;
-	for (size_t i = p->functions.n; i-- > 0 && !shared && p->n_reads;) {
-		uint64_t script = p->functions.data[i].function.script;
-
-		if (script != seen)
-			shared = v8_function_in_script(&p->v8, script, bytecode);
-		seen = script;
-	}
+	if (own)
+		note_script(p, own);
+	for (size_t i = p->scripts.n; i-- > first && !shared && p->n_reads;)
+		shared = v8_function_in_script(&p->v8, p->scripts.data[i], bytecode);
 	p->n_reads += kept;
 	return shared;
 }
 
-static bool was_searched(const struct v8_process *p, uint64_t bytecode, uint64_t now_ns)
+/* The link of a search in vain that was a moment ago, or NULL. */
+static const struct v8_link *late_search(const struct v8_process *p, uint64_t bytecode,
+					 uint64_t now_ns)
 {
 	const uint32_t *at = intmap_find(&p->link_at, bytecode);
 	const struct v8_link *link = at ? &p->links.data[*at] : NULL;
 
-	return link && !link->shared && now_ns - link->valid_ns < SEARCH_EVERY_NS;
+	return link && !link->shared && now_ns - link->valid_ns < SEARCH_EVERY_NS ? link : NULL;
 }
 
 uint64_t v8_process_function(struct v8_process *p, uint64_t bytecode, uint64_t closure,
 			     uint64_t time_ns)
 {
 	const struct v8_link *known = known_link(p, bytecode, time_ns);
-	struct v8_link new = { bytecode, 0, clock_monotonic_ns(), true };
+	struct v8_link new = { bytecode, 0, clock_monotonic_ns(), true, (uint32_t)p->scripts.n };
+	const struct v8_link *late;
 	struct v8_closure parts;
 
-	if (known)
+	if (known && (known->shared || !known->is_bytecode))
 		return known->is_bytecode ? known->shared : 0;
 	if (v8_read_closure(&p->v8, v8_moved(&p->v8, closure), &parts) &&
 	    v8_bytecode_of(&p->v8, parts.shared) == bytecode) {
 		new.shared = parts.shared;
 		return keep_link(p, &new);
 	}
-	if (was_searched(p, bytecode, new.valid_ns) || look_whether_gone(p) ||
+	late = late_search(p, bytecode, new.valid_ns);
+	if ((late && late->n_scripts == new.n_scripts) || look_whether_gone(p) ||
 	    !v8_is_bytecode(&p->v8, bytecode) || p->n_reads < READS_OF_SEARCH)
 		return 0; /* without enough reads, the next stack searches */
-	new.shared = search_scripts(p, bytecode);
+	new.shared = search_scripts(p, bytecode, late ? late->n_scripts : 0);
+	new.n_scripts = (uint32_t)p->scripts.n;
+	if (late && !new.shared)
+		new.valid_ns = late->valid_ns; /* all scripts are searched again at its time */
 	return keep_link(p, &new);
 }
 
 uint64_t v8_process_builtin(struct v8_process *p, uint64_t closure, uint64_t time_ns)
 {
 	const struct v8_link *known = known_link(p, closure, time_ns);
-	struct v8_link new = { closure, 0, clock_monotonic_ns(), false };
+	struct v8_link new = { closure, 0, clock_monotonic_ns(), false, 0 };
 	struct v8_closure parts;
 
 	if (known)
@@ -353,6 +371,8 @@ static void read_function(struct v8_process *p, struct v8_known *f, v8_learn_fn 
 		     v8_is_function(&p->v8, f->shared, &f->function);
 	f->check = code.check;
 	f->is_good = f->is_good && learn(context, p->pid, &code);
+	if (f->is_good)
+		note_script(p, f->function.script);
 	if (!f->is_good && !look_whether_gone(p) && !p->n_reads)
 		f->valid_ns = 0;
 }

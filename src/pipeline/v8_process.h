@@ -24,6 +24,7 @@ struct v8_link {
 	uint64_t from, shared; /* 0: it was not found */
 	uint64_t valid_ns;
 	bool is_bytecode;
+	uint32_t n_scripts; /* in which it was not found */
 };
 
 struct v8_known {
@@ -80,6 +81,7 @@ struct v8_process {
 	struct intmap link_at, known_at;
 	VEC(struct v8_link) links;
 	VEC(struct v8_known) functions;
+	VEC(uint64_t) scripts; /* of functions, each once */
 	struct intmap inlined_at;
 	VEC(struct v8_inlined) inlined;
 	VEC(struct v8_known_site) sites;
