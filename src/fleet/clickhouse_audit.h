@@ -39,14 +39,6 @@ int clickhouse_audit_host(struct clickhouse *ch, const char *fleet, bool leaves,
 			  struct audit_host_sums *sums, struct error *err);
 
 /*
- * Whether the directory has the samples of a day that ClickHouse has, of each host that is in the
- * directory. `leaves` as above. -EBADMSG: it has fewer, as after a retention. -EUCLEAN: a server
- * can't read its own files any longer, so hosts there were not compared. The others are whole.
- */
-int clickhouse_check_day(struct clickhouse *ch, const char *fleet, bool leaves, uint64_t day_s,
-			 struct error *err);
-
-/*
  * Reports each host that ClickHouse has samples of, and the directory `fleet` does not know: one
  * that was forgotten, or one of another fleet.
  */

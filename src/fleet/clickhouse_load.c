@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "fleet/batch_list.h"
 #include "fleet/clickhouse.h"
-#include "fleet/clickhouse_audit.h"
+#include "fleet/clickhouse_day.h"
 #include "fleet/clickhouse_insert.h"
 #include "fleet/clickhouse_rows.h"
 #include "fleet/fleet_store.h"
@@ -434,14 +434,17 @@ int fleet_load_lock(const char *fleet, struct error *err)
 }
 
 /* Samples that ClickHouse can't read are lost there. The directory alone has the day then. */
-static int loader_check_day(const struct fleet_load_config *config, const char *fleet, bool leaves,
+static int loader_check_day(const struct fleet_load_config *config, const char *leaves,
 			    struct error *err)
 {
+	const struct clickhouse_day day = { .fleet = config->fleet,
+					    .place = leaves ? leaves : config->fleet,
+					    .is_leaves = leaves != NULL,
+					    .start_s = config->from_ns / NS_PER_SECOND };
 	struct error why = { 0 };
-	uint64_t day_s = config->from_ns / NS_PER_SECOND;
-	int r = clickhouse_check_day(config->clickhouse, fleet, leaves, day_s, &why);
+	int r = clickhouse_check_day(config->clickhouse, &day, &why);
 
-	if (r == -EUCLEAN) {
+	if (r == -EUCLEAN && config->takes_broken) {
 		cleanup(free_at_exit) char *text = xasprintf(
 			"the day is made from the directory alone, as its table is broken: %s",
 			why.text);
@@ -449,6 +452,11 @@ static int loader_check_day(const struct fleet_load_config *config, const char *
 		config->warn(text);
 		return 0;
 	}
+	if (r == -EUCLEAN)
+		return error_set(err, -EBADMSG,
+				 "ClickHouse can't read the day, and keeps it; 'assay fleet "
+				 "rebuild' makes it from the directory: %s",
+				 why.text);
 	return r < 0 ? error_set(err, r, "%s", why.text) : r;
 }
 
@@ -457,10 +465,11 @@ static int loader_drop_day(const struct fleet_load_config *config, const char *l
 			   struct error *err)
 {
 	uint64_t day_s = config->from_ns / NS_PER_SECOND;
-	int r = loader_check_day(config, config->fleet, false, err);
+	int r = loader_check_day(config, NULL, err);
 
 	if (r >= 0 && leaves)
-		r = loader_check_day(config, leaves, true, err);
+		r = loader_check_day(config, leaves, err);
+	r = r < 0 ? r : rebuilding_add(config->fleet, day_s, err);
 	return r < 0 ? r : clickhouse_drop_day(config->clickhouse, day_s, leaves, err);
 }
 
@@ -528,11 +537,22 @@ static int loader_run(struct loader *l, const char *leaves, struct error *err)
 	return l->code < 0 ? error_set(err, l->code, "%s", l->why.text) : 0;
 }
 
+/* A day that was dropped is stored again by the load of it, or of all. */
+static int loader_note_whole(const struct fleet_load_config *config, struct error *err)
+{
+	if (config->drops_first)
+		return rebuilding_remove(config->fleet, config->from_ns / NS_PER_SECOND, err);
+	if (config->from_ns || config->to_ns != UINT64_MAX || !rebuilding_has_days(config->fleet))
+		return 0;
+	return rebuilding_remove(config->fleet, UINT64_MAX, err);
+}
+
 int fleet_load(const struct fleet_load_config *config, struct fleet_load_result *out,
 	       struct error *err)
 {
 	cleanup(free_at_exit) char *leaves = fleet_leaves(config->fleet);
-	struct fleet_load_memory *own = config->memory ? NULL : fleet_load_memory_new();
+	bool remembers = config->memory && !rebuilding_has_days(config->fleet);
+	struct fleet_load_memory *own = remembers ? NULL : fleet_load_memory_new();
 	struct loader l = { .config = config, .result = out, .memory = own ? own : config->memory };
 	cleanup(close_at_exit) int lock = -1;
 	int r = fleet_require(config->fleet, err);
@@ -543,6 +563,7 @@ int fleet_load(const struct fleet_load_config *config, struct fleet_load_result 
 	if (r >= 0) {
 		loader_begin(&l);
 		r = loader_run(&l, fleet_is_at(leaves) ? leaves : NULL, err);
+		r = r < 0 ? r : loader_note_whole(config, err);
 		loader_fini(&l);
 	}
 	fleet_load_memory_free(own);

@@ -33,7 +33,8 @@ struct fleet_load_config {
 	uint64_t from_ns, to_ns;          /* buckets that begin in this time, CLOCK_REALTIME */
 	struct fleet_load_memory *memory; /* NULL: all blocks are looked at */
 	bool drops_first;                 /* the day of from_ns is dropped before, under the lock */
-	bool (*stops)(void);              /* asked before each block: whether to end. May be NULL */
+	bool takes_broken; /* drops_first: also if ClickHouse can't read the day, with a warning */
+	bool (*stops)(void); /* asked before each block: whether to end. May be NULL */
 	/* Called for a part that is left out, with the reason. */
 	void (*warn)(const char *sentence);
 };
@@ -52,9 +53,10 @@ int fleet_load_lock(const char *fleet, struct error *err);
 
 /*
  * -EBUSY: another process loads this fleet. -EINTR: config->stops, or that of the servers. -EAGAIN:
- * an insert of an earlier call may still run (fleet/batch_list.h). Other errors: ClickHouse or the
- * directory failed; what was stored is in *out, also then. If a shard fails, the hosts of the other
- * shards are loaded.
+ * an insert of an earlier call may still run (fleet/batch_list.h). -EBADMSG: with drops_first,
+ * ClickHouse has samples of the day that the directory lacks, so the day stays. Other errors:
+ * ClickHouse or the directory failed; what was stored is in *out, also then. If a shard fails, the
+ * hosts of the other shards are loaded.
  */
 int fleet_load(const struct fleet_load_config *config, struct fleet_load_result *out,
 	       struct error *err);

@@ -61,3 +61,21 @@ int fleet_log(const char *fleet, const char *what, const char *host, struct erro
 	fclose(out);
 	return r;
 }
+
+bool fleet_log_has(const char *fleet, const char *what, const char *host)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/.log", fleet);
+	cleanup(free_at_exit) char *end = xasprintf(": %s %s\n", what, host);
+	size_t n = strlen(end), size = 0;
+	FILE *in = fopen(path, "re");
+	char *line = NULL;
+	bool found = false;
+	ssize_t len;
+
+	while (in && !found && (len = getline(&line, &size, in)) >= 0)
+		found = (size_t)len >= n && !strcmp(line + (size_t)len - n, end);
+	free(line);
+	if (in)
+		fclose(in);
+	return found;
+}

@@ -105,6 +105,9 @@ int fleet_lock(const char *fleet, struct error *err);
 /* Writes down in FLEET/.log, on the disk, that this user did something: "forget", of a host. */
 int fleet_log(const char *fleet, const char *what, const char *host, struct error *err);
 
+/* Whether FLEET/.log says that somebody did this. */
+bool fleet_log_has(const char *fleet, const char *what, const char *host);
+
 /* Waits until a file or a folder is on the disk. */
 int fleet_sync(const char *path, struct error *err);
 

@@ -64,3 +64,20 @@ clickhouse_proxy() {
 	wait_for test -s proxy.port
 	proxied=http://127.0.0.1:$(cat proxy.port)/$database
 }
+
+# Empties the files of two tables, of a day or of all, as a full disk once did: break_tables DATABASE [DAY]
+break_tables() {
+	local table part file
+	for table in coverage facts; do
+		sql "SELECT path FROM system.parts WHERE database = '$1' AND table = '$table' AND active AND partition LIKE '${2-%}' FORMAT TabSeparated" >parts
+		[ -s parts ]
+		while read -r part; do
+			[ -d "$part" ] || skip "the server's files are not on this machine"
+			for file in "$part"/*.bin; do
+				: >"$file"
+			done
+		done <parts
+	done
+	sql "SYSTEM DROP MARK CACHE"
+	sql "SYSTEM DROP UNCOMPRESSED CACHE"
+}

@@ -84,12 +84,12 @@ static int open_clickhouse_of(const struct fleet_args *args, struct clickhouse *
 static int rebuild_day(struct clickhouse *ch, const char *fleet, uint64_t day_s, struct error *err)
 {
 	const struct timespec pause = timespec_of_ns(LOCK_PAUSE_NS);
-	int r = fleet_rebuild_day(ch, fleet, day_s, err);
+	int r = fleet_rebuild_day(ch, fleet, day_s, false, err);
 
 	for (uint64_t ms = 0; r == -EBUSY && ms < FLEET_FORGET_MS;
 	     ms += LOCK_PAUSE_NS / NS_PER_MS) {
 		nanosleep(&pause, NULL);
-		r = fleet_rebuild_day(ch, fleet, day_s, err);
+		r = fleet_rebuild_day(ch, fleet, day_s, false, err);
 	}
 	return r == EXIT_FAILED ? error_set(err, -EIO, "some blocks of a day were left out") : r;
 }

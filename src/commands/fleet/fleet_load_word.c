@@ -16,6 +16,7 @@
 #include "commands/opening.h"
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_insert.h"
+#include "fleet/clickhouse_day.h"
 #include "fleet/clickhouse_load.h"
 #include "fleet/fleet_store.h"
 #include "fleet/load_state.h"
@@ -245,15 +246,22 @@ int fleet_load_run(const struct fleet_args *args, const struct option_list *oper
 	return r;
 }
 
-int fleet_rebuild_day(struct clickhouse *ch, const char *fleet, uint64_t day_s, struct error *err)
+int fleet_rebuild_day(struct clickhouse *ch, const char *fleet, uint64_t day_s, bool takes_broken,
+		      struct error *err)
 {
 	struct fleet_load_config config = { .fleet = fleet,
 					    .clickhouse = ch,
 					    .from_ns = day_s * NS_PER_SECOND,
 					    .to_ns = (day_s + 86400) * NS_PER_SECOND,
-					    .drops_first = true };
+					    .drops_first = true,
+					    .takes_broken = takes_broken };
+	int r = load_fleet(&config, err);
 
-	return load_fleet(&config, err);
+	if (r < 0 && rebuilding_has_days(fleet))
+		return error_wrap(err, r,
+				  "a day lacks samples in ClickHouse until 'assay fleet load' "
+				  "succeeds");
+	return r;
 }
 
 int fleet_rebuild_run(const struct fleet_args *args, const struct option_list *operands,
@@ -269,5 +277,5 @@ int fleet_rebuild_run(const struct fleet_args *args, const struct option_list *o
 	r = r < 0 ? r : parse_day(operands->data[1], &day_s, err);
 	r = r < 0 ? r : open_clickhouse(args, &ch, err);
 	r = r < 0 ? r : fleet_log(fleet, "rebuild", operands->data[1], err);
-	return r < 0 ? r : fleet_rebuild_day(ch, fleet, day_s, err);
+	return r < 0 ? r : fleet_rebuild_day(ch, fleet, day_s, true, err);
 }

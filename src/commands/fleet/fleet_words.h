@@ -49,9 +49,11 @@ int fleet_write_users(const char *dir, const struct clickhouse *ch, struct error
 
 /*
  * Drops a day in ClickHouse, and stores it again from the directory. Returns as a word. -EBUSY:
- * another process loads the fleet.
+ * another process loads the fleet. -EBADMSG: the day stays, or ClickHouse would lose samples. With
+ * `takes_broken`, a day that ClickHouse can't read is made from the directory alone.
  */
-int fleet_rebuild_day(struct clickhouse *ch, const char *fleet, uint64_t day_s, struct error *err);
+int fleet_rebuild_day(struct clickhouse *ch, const char *fleet, uint64_t day_s, bool takes_broken,
+		      struct error *err);
 
 /* Whether --format asks for JSON. */
 bool fleet_args_want_json(const struct fleet_args *args);
