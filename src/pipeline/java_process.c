@@ -411,7 +411,8 @@ static enum hotspot_answer ask_call(struct java_process *p, uint64_t pc, uint64_
 	callee = java_process_blob(p, pc + (uint64_t)(int64_t)far, time_ns);
 	if (!callee)
 		return not_readable(p);
-	return callee->blob.kind <= HOTSPOT_NATIVE ? HOTSPOT_YES : HOTSPOT_NO;
+	/* HotSpot changes calls of adapters, and of stubs that look for a method, to the method */
+	return callee->blob.kind == HOTSPOT_STUBS ? HOTSPOT_NO : HOTSPOT_YES;
 }
 
 enum hotspot_answer java_process_calls_method(struct java_process *p, uint64_t pc, uint64_t time_ns)

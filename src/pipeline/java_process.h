@@ -157,8 +157,9 @@ bool java_process_is_innermost(struct java_process *p, uint64_t pc, uint64_t las
 			       const uint64_t *registers);
 
 /*
- * Whether the call before a return address leads to compiled code: then no stub returns there, and
- * a stub that has the address in its frame has it from an earlier call. x86-64 alone; else, and for
+ * Whether the call before a return address leads to a method, or may do so later: to any code of
+ * the code cache that is no HOTSPOT_STUBS. Then no such stub returns there, and one that has the
+ * address in its frame has it from an earlier call. x86-64 alone; else, and for
  * indirect calls, HOTSPOT_NO. HOTSPOT_NOT_ASKED: this walk has no reads left.
  */
 enum hotspot_answer java_process_calls_method(struct java_process *p, uint64_t pc,

@@ -565,11 +565,11 @@ static void end_following(struct user_stacks *s, const struct follow_time *t)
 }
 
 /* Processes choose how many reads their code takes, and how long a read does. */
-static void keep_time_limit(struct user_stacks *s, uint64_t now_ns)
+static void keep_time_limit(struct user_stacks *s, uint64_t now_ns, bool is_wait)
 {
 	uint64_t all_ns = FOLLOWS_NS + (now_ns - s->start_ns) / 100 * FOLLOWS_PERCENT;
 
-	if (s->followed_ns < all_ns)
+	if (s->followed_ns < (is_wait ? all_ns / 2 : all_ns))
 		return;
 	java_stacks_read_nothing(s->java);
 	v8_stacks_read_nothing(s->v8);
@@ -640,7 +640,7 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 	begin_runtimes(s, pid, thread, copy->time_ns, true);
 	if (s->follows_code) {
 		time = begin_following(s);
-		keep_time_limit(s, time.start_ns);
+		keep_time_limit(s, time.start_ns, copy->is_wait);
 	}
 	chain = walk_copied(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);
 	end_runtimes(s, &chain);

@@ -74,6 +74,7 @@ struct user_copy {
 	const void *stack;
 	size_t stack_size;
 	bool is_whole;    /* the stack has no more bytes */
+	bool is_wait;     /* code is followed in half of the time that all walks may take */
 	uint64_t time_ns; /* of the stack; 0: code of Java and JavaScript is not followed */
 };
 

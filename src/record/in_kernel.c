@@ -429,8 +429,6 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 	sample.frames = k->frames.data;
 	sample.n_frames = (uint32_t)k->frames.n;
 	pipeline_add(k->pipeline, &sample);
-	if (c->stack && c->counter >= k->first_wait) /* each wait has its own */
-		intmap_remove(&k->waiting.by_hash, c->stack);
 	return true;
 }
 
@@ -620,8 +618,10 @@ void in_kernel_expect_labels(struct in_kernel *k, const char *const *names,
 	k->contexts = thread_contexts_new(k->pipeline, k->sampler, in_program, n);
 }
 
-/* Walks the stack of a thread that waits: as the kernel shows it, or else /proc. 0: no stack. */
-static uint64_t walk_blocked(struct in_kernel *k, const struct blocked_thread *t, uint64_t now_ns)
+/* Of a thread that waits: as the kernel shows it, or else /proc. 0: no stack. Names of Java and
+ * JavaScript are those of the session at hand: such code is followed at the end alone. */
+static uint64_t walk_blocked(struct in_kernel *k, const struct blocked_thread *t, uint64_t now_ns,
+			     bool is_end)
 {
 	struct memory_reads *reads = user_stacks_reads(pipeline_user_stacks(k->pipeline));
 	cleanup(free_at_exit) void *bytes = xmalloc(WAIT_STACK_BYTES);
@@ -639,7 +639,8 @@ static uint64_t walk_blocked(struct in_kernel *k, const struct blocked_thread *t
 		.copy = { .regs = (const uint64_t *)stack.regs,
 			  .is_i386 = is_there ? stack.is_i386 : t->is_i386,
 			  .is_in_kernel = true,
-			  .time_ns = now_ns,
+			  .is_wait = true,
+			  .time_ns = is_end ? now_ns : 0,
 			  .stack = bytes,
 			  .stack_size = off_cpu_read_stack(reads, t->pid, stack.regs[SP_REGISTER],
 							   bytes, WAIT_STACK_BYTES) },
@@ -657,7 +658,7 @@ static uint64_t walk_blocked(struct in_kernel *k, const struct blocked_thread *t
 bool in_kernel_put_wait(struct in_kernel *k, const struct blocked_thread *t, uint64_t now_ns)
 {
 	struct wait wait = {
-		.stack = walk_blocked(k, t, now_ns),
+		.stack = walk_blocked(k, t, now_ns, false),
 		.start_ns = now_ns,
 		.pid = (uint32_t)t->pid,
 		.state = (uint16_t)t->state,
@@ -672,11 +673,12 @@ bool in_kernel_put_wait(struct in_kernel *k, const struct blocked_thread *t, uin
 static bool add_lasting(struct sampler_visitor *visitor, const struct sampler_count *c)
 {
 	struct in_kernel *k = (struct in_kernel *)visitor;
+	bool was_put = c->stack && intmap_find(&k->waiting.by_hash, c->stack);
 	struct sampler_count count = *c;
 	struct blocked_thread t;
 
-	if (!c->stack && off_cpu_look("/proc", c->pid, c->tid, &t)) {
-		count.stack = walk_blocked(k, &t, k->time_ns);
+	if ((!c->stack || was_put) && off_cpu_look("/proc", c->pid, c->tid, &t)) {
+		count.stack = walk_blocked(k, &t, k->time_ns, true);
 		count.comm = t.comm;
 	}
 	return add_count(visitor, &count);

@@ -104,51 +104,6 @@ static void push_user(struct in_kernel *k, struct walked_stacks *set, struct wal
 	}
 }
 
-/* Its frames are the last ones of the set. Returns its place in the list. */
-static uint32_t add_walked(struct walked_stacks *set, const struct walked_stack *walked)
-{
-	vec_push(&set->list, *walked);
-	return (uint32_t)set->list.n - 1;
-}
-
-static bool is_same_walked(const struct walked_stacks *set, const struct walked_stack *a,
-			   const struct walked_stack *b)
-{
-	const struct code_addr *x = set->frames.data + a->at, *y = set->frames.data + b->at;
-	bool is_same = a->n == b->n && a->before_run == b->before_run &&
-		       a->leaf_loss == b->leaf_loss && a->is_cut == b->is_cut;
-
-	for (uint32_t i = 0; is_same && i < a->n; i++)
-		is_same = x[i].image.n == y[i].image.n && x[i].offset == y[i].offset;
-	return is_same;
-}
-
-static uint64_t hash_of_walked(const struct walked_stacks *set, const struct walked_stack *walked)
-{
-	uint64_t hash = hash_u64((uint64_t)walked->before_run << 1 | walked->is_cut);
-
-	for (uint32_t i = 0; i < walked->n; i++) {
-		const struct code_addr *code = &set->frames.data[walked->at + i];
-
-		hash = hash_u64(hash_u64(hash ^ code->offset) ^ code->image.n);
-	}
-	return hash;
-}
-
-/* As add_walked(), or the place of an equal one that is there: copies of stacks come anew. */
-static uint32_t share_walked(struct walked_stacks *set, const struct walked_stack *walked)
-{
-	bool is_new;
-	uint32_t *known = intmap_put(&set->by_content, hash_of_walked(set, walked), &is_new);
-
-	if (!is_new && is_same_walked(set, &set->list.data[*known], walked)) {
-		set->frames.n = walked->at;
-		return *known;
-	}
-	*known = add_walked(set, walked);
-	return *known;
-}
-
 bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct to_walk *w)
 {
 	struct thread_view thread = machine_thread(k->machine, w->pid, w->tid);
@@ -173,24 +128,23 @@ bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct
 	push_user(k, set, &walked, w, &chain);
 	walked.before_run = MIN(walked.before_run, walked.n);
 	assert(walked.at + walked.n == set->frames.n);
-	*intmap_put(&set->by_hash, w->hash, NULL) =
-		set == &k->waiting ? share_walked(set, &walked) : add_walked(set, &walked);
+	*intmap_put(&set->by_hash, w->hash, NULL) = (uint32_t)set->list.n;
+	vec_push(&set->list, walked);
 	return true;
 }
 
 /* A raw stack has no frames of languages: the sampler does not know the runtime yet. */
-static void count_early(struct in_kernel *k, uint64_t hash, int32_t pid)
+static void count_early(struct in_kernel *k, const struct walked_stacks *set, int32_t pid)
 {
 	static const enum loss_reason losses[N_LANGUAGES] = {
 #define X(id, key, name) [LANGUAGE_##id] = LOSS_##id##_EARLY,
 		LANGUAGES(X)
 #undef X
 	};
-	const struct code_addr *frames = NULL;
-	const struct walked_stack *walked = walked_stacks_find(k, hash, &frames);
+	const struct walked_stack *walked = &set->list.data[set->list.n - 1];
 
 	for (uint32_t i = 0; i < walked->n; i++) {
-		const struct code_addr *code = &frames[i];
+		const struct code_addr *code = &set->frames.data[walked->at + i];
 		image_id image = code->image;
 		bool is_known = pipeline_look_at_image(k->pipeline, pid, &image);
 		const struct lang_runtime *runtime =
@@ -227,6 +181,7 @@ static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw,
 			  .stack = (const uint8_t *)raw->stack + MIN(skip, size),
 			  .stack_size = size - MIN(skip, size),
 			  .is_whole = raw->n_pages < RAW_PAGES,
+			  .is_wait = raw->is_wait,
 			  .time_ns = is_copy(raw) ? raw->time_ns : 0 },
 		.kernel = (const uint64_t *)raw->kernel,
 		.n_kernel = MIN((uint32_t)raw->n_kernel, (uint32_t)MAX_KERNEL_FRAMES),
@@ -238,7 +193,7 @@ static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw,
 
 	if (!raw_stack_walk(k, set, &w))
 		return false;
-	count_early(k, w.hash, w.pid);
+	count_early(k, set, w.pid);
 	if (raw->same_as)
 		in_kernel_compare_java(k, raw, set);
 	return true;
@@ -340,7 +295,6 @@ void walked_stacks_fini(struct walked_stacks *w)
 	vec_fini(&w->frames);
 	vec_fini(&w->list);
 	intmap_fini(&w->by_hash);
-	intmap_fini(&w->by_content);
 }
 
 void walked_stacks_forget(struct in_kernel *k)

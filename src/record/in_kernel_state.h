@@ -39,12 +39,11 @@ struct walked_stack {
 	bool is_cut;         /* as in struct pipeline_sample */
 };
 
-/* Walked raw stacks. */
+/* Walked raw stacks, by hash: those of this epoch and of the one before. */
 struct walked_stacks {
 	VEC(struct code_addr) frames;
 	VEC(struct walked_stack) list;
-	struct intmap by_hash;    /* the hash of the raw stack to its place in the list */
-	struct intmap by_content; /* of waits alone, which share equal stacks */
+	struct intmap by_hash;
 };
 
 struct late_count {
@@ -83,7 +82,7 @@ struct in_kernel {
 	VEC(uint32_t) wanted; /* files that need tables */
 	VEC(uint8_t) raws;    /* raw stacks to walk, one behind the other */
 	VEC(struct late_count) late;
-	struct walked_stacks now, before;     /* of this epoch, and of the one before */
+	struct walked_stacks now, before;
 	struct walked_stacks waiting;         /* of waits, which may be counted at any time */
 	uint32_t first_wait;                  /* counter; UINT32_MAX: no waits */
 	uint64_t wait_rest_ns[N_WAIT_EVENTS]; /* not yet a sample */

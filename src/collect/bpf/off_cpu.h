@@ -144,8 +144,19 @@ static __noinline void note_waiting_thread(struct wait *wait)
 	bpf_get_current_comm(wait->comm, sizeof(wait->comm));
 }
 
+/*
+ * When the stack of a wait is captured. One that the reader has to walk, for its code of Java or
+ * JavaScript, is copied after a long wait alone.
+ */
+enum wait_capture {
+	WAIT_BEGINS,       /* came_back() captures the stack, too, if the wait is long */
+	WAIT_BEGINS_ALONE, /* nobody captures it later */
+	WAIT_IS_OVER,
+};
+
 /* The current thread's stack, if the budget permits. False: no room for the stack. */
-static __always_inline bool capture_wait(void *ctx, struct wait *wait, bool is_likely_long)
+static __always_inline bool capture_wait(void *ctx, struct wait *wait, bool is_likely_long,
+					 enum wait_capture when)
 {
 	__u64 now_ns = bpf_ktime_get_ns();
 	struct work *w;
@@ -155,6 +166,13 @@ static __always_inline bool capture_wait(void *ctx, struct wait *wait, bool is_l
 	if (!may_capture(now_ns, is_likely_long))
 		return true;
 	w = capture_stack(ctx, SLOT_SWITCH, NULL);
+	if (w && w->wants_copy && when != WAIT_IS_OVER) {
+		w->wants_copy = 0;
+		if (when == WAIT_BEGINS) {
+			pay_capture(now_ns);
+			return true;
+		}
+	}
 	is_sent = w && send_stack(SLOT_SWITCH, w);
 	pay_capture(now_ns);
 	if (is_sent)
@@ -198,7 +216,7 @@ static __always_inline void begin_wait(void *ctx, int state, __u64 now_ns, bool 
 	wait->state = state;
 	wait->detail = detail_of(wait);
 	if ((!can_be_late || wait->was_long || !wait->comm[0]) &&
-	    !capture_wait(ctx, wait, wait->was_long))
+	    !capture_wait(ctx, wait, wait->was_long, can_be_late ? WAIT_BEGINS : WAIT_BEGINS_ALONE))
 		return;
 	wait->start_ns = now_ns;
 }
@@ -346,7 +364,7 @@ int came_back(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	wait = bpf_map_lookup_elem(&waits, &tid);
 	ns = wait ? end_wait(wait, *time_ns) : 0;
-	if (ns && ((wait->stack && !wait->is_rough) || capture_wait(ctx, wait, true)))
+	if (ns && ((wait->stack && !wait->is_rough) || capture_wait(ctx, wait, true, WAIT_IS_OVER)))
 		count_wait(wait, tid, ns);
 	return 0;
 }

@@ -59,7 +59,8 @@ __attribute__((noinline)) int send_raw_stack(__u32 slot)
 
 	/* raw stacks are large: they may use half of the ring, so that others find room */
 	if (!w || !m ||
-	    bpf_ringbuf_query(&messages, BPF_RB_AVAIL_DATA) * 2 + sizeof(*m) >
+	    bpf_ringbuf_query(&messages, BPF_RB_AVAIL_DATA) * (slot == SLOT_SAMPLE ? 2 : 4) +
+			    sizeof(*m) >
 		    bpf_ringbuf_query(&messages, BPF_RB_RING_SIZE))
 		return 0;
 	m->type = MESSAGE_RAW_STACK;
@@ -69,7 +70,9 @@ __attribute__((noinline)) int send_raw_stack(__u32 slot)
 	m->wants = w->wants_table ? w->wanted : WANTS_NONE;
 	m->is_copy = is_copy(w);
 	m->same_as = w->java.same_as;
-	m->is_for_later = slot >= FIRST_SLOT_FOR_LATER;
+	/* a wait is counted at once if its stack is copied (off_cpu.h) */
+	m->is_for_later = slot >= FIRST_SLOT_FOR_LATER && !is_copy(w);
+	m->is_wait = slot == SLOT_SWITCH;
 	m->is_i386 = is_i386_mode(w->registers[MODE_WORD]);
 	m->time_ns = bpf_ktime_get_ns();
 	m->process = is_copy(w) ? w->java.process : 0;

@@ -333,7 +333,8 @@ struct raw_stack_message {
 	__u32 wants;       /* the file without a table: its place in table_places; WANTS_NONE */
 	__u8 is_copy;      /* the stack has code of Java or JavaScript */
 	__u8 is_for_later; /* counted later, at any time */
-	__u16 is_i386;     /* `regs` have the numbers of x86-64 all the same */
+	__u8 is_wait;      /* of a thread that has waited */
+	__u8 is_i386;      /* `regs` have the numbers of x86-64 all the same */
 	__u64 regs[USER_REGS];
 	__u64 kernel[MAX_KERNEL_FRAMES];
 	/* From the start of the stack pointer's page on; n_pages are sent. */
