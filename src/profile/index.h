@@ -84,7 +84,8 @@ struct profile_index {
 	VEC(struct function_takes) function_takes;
 	struct strings places; /* (image, offset) of place i is string i + 1 */
 	struct node_set nodes;
-	struct strings arcs; /* the struct profile_arc of arc i is string i + 1 */
+	struct cut_roots *cut_roots; /* NULL: no stack was cut */
+	struct strings arcs;         /* the struct profile_arc of arc i is string i + 1 */
 	/* Entries before it are of slices that are over; UINT32_MAX: each row has its own. */
 	uint32_t first_entry;
 	struct intmap entries;       /* group << 32 | node, to entry + 1; without class keys … */

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/reserve.h"
+#include "profile/cut_roots.h"
 #include "profile/index.h"
 #include "profile/load.h"
 #include "profile/load_blocks.h"
@@ -62,6 +63,8 @@ static void free_index(struct profile *p)
 	if (p->index && p->index->parts)
 		for (uint32_t i = 0; i < p->session->n_segments; i++)
 			load_part_fini(&p->index->parts[i]);
+	if (p->index)
+		cut_roots_free(p->index->cut_roots);
 	profile_index_free(p);
 }
 

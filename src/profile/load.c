@@ -11,9 +11,11 @@
 
 #include "base/reserve.h"
 #include "profile/context_tree.h"
+#include "profile/cut_roots.h"
 #include "profile/index.h"
 #include "profile/load.h"
 #include "profile/load_blocks.h"
+#include "profile/load_chain.h"
 #include "profile/load_classes.h"
 #include "profile/parallel.h"
 #include "profile/rows_ahead.h"
@@ -23,10 +25,10 @@
 #include "profile/wakers.h"
 
 /*
- * The uses of a node: as a leaf, as a caller, or both. And the answer of the code filters for
- * samples in it. A refused node may still be an interrupted caller of a taken one.
+ * Beside the uses of a node: the answer of the code filters for samples in it. A refused node may
+ * still be an interrupted caller of a taken one.
  */
-enum { USE_LEAF = 1, USE_CALLER = 2, ACCEPTED = 4, REFUSED = 8 };
+enum { ACCEPTED = 4, REFUSED = 8 };
 
 static void add_images(struct profile *p, struct load_part *part)
 {
@@ -85,51 +87,6 @@ uint32_t load_known_group(const struct profile *p, struct load_part *part,
 	return *group_place(part, row, &extra);
 }
 
-static enum code_mode node_mode(const struct profile *p, const struct load_part *part,
-				uint32_t node)
-{
-	uint32_t image = load_image_of(part, part->segment->nodes[node].code.image);
-
-	return image_code_mode(p->images.data[image].image);
-}
-
-/* Whether the caller's address is that of an interrupted instruction (profile.h). */
-static bool is_interrupted(const struct profile *p, const struct load_part *part, uint32_t caller,
-			   uint32_t node)
-{
-	return node_mode(p, part, node) == CODE_KERNEL && node_mode(p, part, caller) == CODE_USER;
-}
-
-/* Where a node is looked up (profile.h). */
-static uint64_t node_offset(const struct load_part *part, uint32_t node, int use)
-{
-	uint64_t offset = part->segment->nodes[node].code.offset;
-
-	return offset - (use == USE_CALLER && offset > 0);
-}
-
-static uint32_t node_image(const struct load_part *part, uint32_t node)
-{
-	return load_image_of(part, part->segment->nodes[node].code.image);
-}
-
-static const uint32_t *node_frames(struct profile *p, const struct load_part *part, uint32_t node,
-				   int use, uint32_t *n)
-{
-	return index_frames(p, node_image(part, node), node_offset(part, node, use), n);
-}
-
-static uint32_t load_add_node(struct profile *p, const struct load_part *part, uint32_t parent,
-			      uint32_t node, int use)
-{
-	uint32_t n;
-	const uint32_t *frames = node_frames(p, part, node, use, &n);
-
-	for (uint32_t i = 0; i < n; i++)
-		parent = index_node(p, parent, frames[i], node_offset(part, node, use));
-	return parent;
-}
-
 /* Whether one of the callers of the node, which is used as `use`, is a function of via:. */
 static bool takes_via(struct profile *p, const struct load_part *part, uint32_t node)
 {
@@ -140,12 +97,12 @@ static bool takes_via(struct profile *p, const struct load_part *part, uint32_t 
 	while (node && depth++ < PROFILE_MAX_DEPTH) {
 		uint32_t caller = load_parent_of(part->segment, node);
 		uint32_t n;
-		const uint32_t *frames = node_frames(p, part, node, use, &n);
+		const uint32_t *frames = load_node_frames(p, part, node, use, &n);
 
 		for (uint32_t i = 0; i < n; i++)
 			if (p->index->function_takes.data[frames[i]].via)
 				return true;
-		use = caller && is_interrupted(p, part, caller, node) ? USE_LEAF : USE_CALLER;
+		use = caller ? load_caller_use(p, part, caller, node) : USE_CALLER;
 		node = caller;
 	}
 	return false;
@@ -154,16 +111,16 @@ static bool takes_via(struct profile *p, const struct load_part *part, uint32_t 
 static bool takes_node(struct profile *p, const struct load_part *part, uint32_t leaf)
 {
 	const struct profile_index *x = p->index;
-	uint32_t node = code_leaf(part, leaf), image = node_image(part, node), n;
+	uint32_t node = code_leaf(part, leaf), image = load_node_image(part, node), n;
 	const uint32_t *frames;
 
 	if (!x->image_takes.data[image].lib_image || x->image_takes.data[image].excluded)
 		return false;
-	if (!index_takes_file(p, image, node_offset(part, node, USE_LEAF)))
+	if (!index_takes_file(p, image, load_node_offset(part, node, USE_LEAF)))
 		return false;
 	if (x->takes_all_functions)
 		return takes_via(p, part, leaf);
-	frames = node_frames(p, part, node, USE_LEAF, &n);
+	frames = load_node_frames(p, part, node, USE_LEAF, &n);
 	return x->function_takes.data[frames[n - 1]].symbol && takes_via(p, part, leaf);
 }
 
@@ -178,8 +135,8 @@ static uint32_t row_image(const struct profile *p, const struct load_part *part,
 {
 	bool is_caller = p->index->query->by_files && is_arc(part, row);
 
-	return node_image(part, is_caller ? load_parent_of(part->segment, row->node)
-					  : code_leaf(part, row->node));
+	return load_node_image(part, is_caller ? load_parent_of(part->segment, row->node)
+					       : code_leaf(part, row->node));
 }
 
 /*
@@ -242,65 +199,32 @@ static void note_class(struct profile *p, struct load_part *part, const struct c
 					    : row_image(p, part, row)));
 }
 
-static int leaf_use(const struct load_part *part, uint32_t node)
-{
-	return shown_leaf_calls(part, node) ? USE_CALLER : USE_LEAF;
-}
-
 static void take_row(struct load_part *part, const struct count_row *row)
 {
-	part->uses[shown_leaf(part, row->node)] |= leaf_use(part, row->node);
+	/* Chains of cut stacks are added row by row. */
+	if (!cut_roots_kind(part, row))
+		part->uses[shown_leaf(part, row->node)] |= (uint8_t)load_leaf_use(part, row->node);
 	part->has_samples[row->class] |= row->samples > 0;
 }
 
-static uint32_t *node_place(struct load_part *part, const struct chain_step *step)
+static uint32_t row_entry(struct profile *p, struct load_part *part, const struct count_row *row,
+			  uint32_t node)
 {
-	return step->use == USE_LEAF ? &part->as_leaf[step->node] : &part->as_caller[step->node];
-}
-
-/* The profile's node for an innermost frame, which is added with its callers if it is new. */
-static uint32_t add_chain(struct profile *p, struct load_part *part, uint32_t node)
-{
-	struct chain_step step = { shown_leaf(part, node), leaf_use(part, node) };
-	uint32_t parent = 0;
-
-	while (step.node && !(parent = *node_place(part, &step))) {
-		uint32_t caller =
-			p->index->request->with_chains ? shown_parent(part, step.node) : 0;
-
-		vec_push(&part->chain, step);
-		index_fetch_frames(p, node_image(part, step.node),
-				   node_offset(part, step.node, step.use));
-		if (caller)
-			step.use =
-				is_interrupted(p, part, caller, step.node) ? USE_LEAF : USE_CALLER;
-		step.node = caller;
-	}
-	while (part->chain.n) {
-		step = part->chain.data[--part->chain.n];
-		parent = load_add_node(p, part, parent, step.node, step.use);
-		*node_place(part, &step) = parent;
-	}
-	part->as_leaf[node] = parent;
-	return parent;
-}
-
-static uint32_t row_entry(struct profile *p, struct load_part *part, const struct count_row *row)
-{
-	uint32_t group = row_group(p, part, row), node = part->as_leaf[row->node];
+	uint32_t group = row_group(p, part, row);
 	struct last_entry *last = &part->last[row->node];
 
-	if (last->group != group + 1 || !index_entry_is_current(p, last->entry, group, node)) {
-		*last = (struct last_entry){ group + 1, index_entry(p, group, node) };
+	if (last->group != group + 1 || last->node != node ||
+	    !index_entry_is_current(p, last->entry, group, node)) {
+		*last = (struct last_entry){ group + 1, node, index_entry(p, group, node) };
 		p->has_chains |= p->nodes.data[node].depth > 1;
 	}
 	return last->entry;
 }
 
 /* with_samples: no entry, but the group and what the node has of the sample. */
-static void note_leaf(struct profile *p, struct load_part *part, const struct count_row *row)
+static void note_leaf(struct profile *p, struct load_part *part, const struct count_row *row,
+		      uint32_t node)
 {
-	uint32_t node = part->as_leaf[row->node];
 	uint32_t function = p->nodes.data[node].function;
 
 	row_group(p, part, row);
@@ -321,10 +245,9 @@ static uint64_t moment_of(const struct profile *p, const struct load_part *part,
 }
 
 static void add_moment(struct profile *p, struct load_part *part, const struct count_row *row,
-		       uint64_t time_ns)
+		       uint32_t node, uint64_t time_ns)
 {
 	const struct profile_class *class = &part->segment->classes[row->class];
-	uint32_t node = part->as_leaf[row->node];
 
 	vec_push(&p->moments,
 		 (struct profile_moment){ .time_ns = time_ns,
@@ -348,17 +271,17 @@ static bool has_period_of(const struct weight *w, const struct weight *before)
 static void load_add_row(struct profile *p, struct load_part *part, const struct count_row *row)
 {
 	const struct weight w = { row->samples, row->period };
-	uint32_t lane = part->lanes[row->class];
+	uint32_t lane = part->lanes[row->class], node = load_add_chain(p, part, row);
 	uint64_t time_ns = moment_of(p, part, row);
 	size_t entry;
 
 	assert(lane < p->n_lanes);
 	if (p->index->request->with_samples) {
-		note_leaf(p, part, row);
+		note_leaf(p, part, row, node);
 	} else if (time_ns) {
-		add_moment(p, part, row, time_ns);
+		add_moment(p, part, row, node, time_ns);
 	} else {
-		entry = row_entry(p, part, row);
+		entry = row_entry(p, part, row, node);
 		weight_add(&p->weights.data[entry * p->n_lanes + lane], &w);
 	}
 	/* entries show it themselves */
@@ -393,7 +316,10 @@ static void look_at_rows(struct profile *p, struct load_part *part)
 			return;
 		if (by_samples)
 			note_class(p, part, row);
-		if (is_arc(part, row) || !takes_row(p, part, row))
+		if (is_arc(part, row))
+			continue;
+		cut_roots_note(part, row);
+		if (!takes_row(p, part, row))
 			continue;
 		if (!(*use & (ACCEPTED | REFUSED)))
 			*use |= takes_node(p, part, row->node) ? ACCEPTED : REFUSED;
@@ -402,7 +328,6 @@ static void look_at_rows(struct profile *p, struct load_part *part)
 		if (part->idle[row->class] && !p->index->query->with_idle) {
 			p->n_idle += row->samples;
 		} else if (part->is_once) {
-			add_chain(p, part, row->node);
 			load_add_row(p, part, row);
 		} else {
 			take_row(part, row);
@@ -498,52 +423,6 @@ static void mark_leaves_of_sums(struct profile *p, struct load_part *part, struc
 	slices_add(p, &span, first);
 }
 
-static void mark_callers(const struct profile *p, struct load_part *part)
-{
-	for (uint32_t n = part->segment->n_nodes; n-- > 1;) {
-		uint32_t caller = shown_parent(part, n);
-
-		if (caller && (part->uses[n] & (USE_LEAF | USE_CALLER)))
-			part->uses[caller] |=
-				is_interrupted(p, part, caller, n) ? USE_LEAF : USE_CALLER;
-	}
-}
-
-/* So many nodes before it is looked up, a node's place is fetched. */
-#define FETCH_AHEAD 8
-
-static void fetch_node(const struct profile *p, const struct load_part *part, uint32_t node)
-{
-	int use;
-
-	if (node >= part->segment->n_nodes || !part->uses[node])
-		return;
-	use = part->uses[node] & USE_CALLER ? USE_CALLER : USE_LEAF;
-	index_fetch_frames(p, load_image_of(part, part->segment->nodes[node].code.image),
-			   node_offset(part, node, use));
-}
-
-static void add_nodes(struct profile *p, struct load_part *part)
-{
-	index_reserve_nodes(p, part->segment->n_nodes);
-	for (uint32_t n = 1; n < part->segment->n_nodes && reserve_check() >= 0; n++) {
-		uint32_t caller = shown_parent(part, n), parent = 0;
-
-		fetch_node(p, part, n + FETCH_AHEAD);
-		if (caller && p->index->request->with_chains)
-			parent = is_interrupted(p, part, caller, n) ? part->as_leaf[caller]
-								    : part->as_caller[caller];
-		if (part->uses[n] & USE_LEAF)
-			part->as_leaf[n] = load_add_node(p, part, parent, n, USE_LEAF);
-		if (part->uses[n] & USE_CALLER)
-			part->as_caller[n] = load_add_node(p, part, parent, n, USE_CALLER);
-		if (shown_leaf(part, n) != n)
-			part->as_leaf[n] = leaf_use(part, n) == USE_LEAF
-						   ? part->as_leaf[shown_leaf(part, n)]
-						   : part->as_caller[shown_leaf(part, n)];
-	}
-}
-
 /* An arc is taken if code: on either of its ends is. */
 static bool takes_arc(const struct profile *p, struct load_part *part, const struct count_row *row,
 		      uint32_t caller, uint32_t callee)
@@ -577,12 +456,12 @@ static void add_arc(struct profile *p, struct load_part *part, const struct coun
 			return;
 		p->has_totals = true;
 	}
-	callee = node_frames(p, part, node, USE_LEAF, &n)[0];
-	caller = node_frames(p, part, parent, USE_CALLER, &n)[n - 1];
+	callee = load_node_frames(p, part, node, USE_LEAF, &n)[0];
+	caller = load_node_frames(p, part, parent, USE_CALLER, &n)[n - 1];
 	if (!takes_arc(p, part, row, caller, callee))
 		return;
-	w = &index_arc(p, row_group(p, part, row), caller, node_offset(part, parent, USE_CALLER),
-		       callee)[part->lanes[row->class]];
+	w = &index_arc(p, row_group(p, part, row), caller,
+		       load_node_offset(part, parent, USE_CALLER), callee)[part->lanes[row->class]];
 	w->samples += row->period;
 	w->period += row->period * MAX(p->session->info.counters[counter].count, (uint64_t)1);
 }
@@ -620,8 +499,8 @@ static void load_add_part(struct profile *p, struct load_part *part)
 			part->lanes[c] = p->index->lane_order[part->lanes[c]];
 	if (!part->is_once) {
 		if (p->index->request->with_chains)
-			mark_callers(p, part);
-		add_nodes(p, part);
+			load_mark_callers(p, part);
+		load_add_nodes(p, part);
 		add_weights(p, part);
 	}
 	load_add_names(p, part);
@@ -636,6 +515,7 @@ static void load_prepare(struct profile *p, struct load_part *part)
 	load_find_arcs(part);
 	load_find_wakers(p, part);
 	load_find_shown(p, part);
+	cut_roots_prepare(p, part);
 	if (p->index->request->lanes_by_samples)
 		part->apps = load_column(part->segment->n_classes, sizeof(uint32_t));
 	part->takes_any = load_takes_any_row(p->index->query);
@@ -685,6 +565,7 @@ void load_segments(struct profile *p)
 	free(merged);
 	index_given_done(p);
 	index_expect_images(p, parts);
+	p->index->cut_roots = cut_roots_new(p);
 	for (uint32_t i = 0; i < s->n_segments; i++)
 		load_prepare(p, &parts[i]);
 	look_through(p, parts);
@@ -695,6 +576,7 @@ void load_segments(struct profile *p)
 	}
 	if (!p->n_lanes_refused && p->index->request->lanes_by_samples)
 		load_describe_lanes(p, parts);
+	cut_roots_hang(p, parts);
 	add_image_samples(p);
 	p->index->parts = parts;
 }

@@ -152,7 +152,7 @@ void load_add_classes(struct profile *p, struct load_part *part)
 
 /* The facts of a class that the request needs. Classes with the same facts are one. */
 struct class_traits {
-	uint32_t app, lane, comm, cgroup, cpu, is_idle, is_leader;
+	uint32_t app, lane, comm, cgroup, cpu, is_idle, is_leader, thread_kind;
 	int32_t pid, tid;
 };
 
@@ -177,6 +177,7 @@ static struct class_traits traits_of(const struct profile *p, const struct load_
 	t.comm = has_process || load_wants_key(p, PROFILE_COMM) ? part->comms[i] : 0;
 	t.cpu = load_wants_key(p, PROFILE_CPU) ? c->cpu : 0;
 	t.cgroup = part->cgroups ? part->cgroups[i] : 0;
+	t.thread_kind = part->thread_kinds ? part->thread_kinds[i] : 0;
 	return t;
 }
 

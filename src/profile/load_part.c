@@ -36,12 +36,16 @@ void load_part_fini(struct load_part *part)
 			    part->as_caller,     part->cgroups,       part->contexts,
 			    part->arcs,          part->last,          part->alike,
 			    part->apps,          part->waker_marks,   part->shown_leaves,
-			    part->code_leaves,   part->shown_parents, part->shown_calls };
+			    part->code_leaves,   part->shown_parents, part->shown_calls,
+			    part->thread_kinds,  part->outermost,     part->is_cut };
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		free(columns[i]);
 	load_part_rest(part);
 	vec_fini(&part->chain);
+	intmap_fini(&part->cut_nodes);
+	intmap_fini(&part->root_numbers);
+	vec_fini(&part->roots);
 	intmap_fini(&part->extras);
 	intmap_fini(&part->waker_of_node);
 	intmap_fini(&part->extra_groups);

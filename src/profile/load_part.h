@@ -22,7 +22,13 @@ struct chain_step {
 
 /* The profile's entry that a node's row went to last: mostly the next one's, too. */
 struct last_entry {
-	uint32_t group, entry; /* group: + 1, or 0 while there was none */
+	uint32_t group, node, entry; /* group: + 1, or 0 while there was none */
+};
+
+/* Whole stacks that begin in a node (profile/cut_roots.h). */
+struct root_row {
+	uint32_t kind, node;
+	uint64_t samples;
 };
 
 struct load_part {
@@ -41,14 +47,20 @@ struct load_part {
 	uint32_t *code_leaves; /* by node: the frame that filters of code go by (shown_frames.h);
 				  NULL */
 	uint32_t *shown_leaves, *shown_parents; /* by node (shown_frames.h); NULL: all are shown */
-	bool *shown_calls;   /* by node: what is shown for it as the innermost frame is a call */
-	bool *arcs;          /* by node: no sample's, but of an arc; NULL: there are none */
-	uint8_t *contexts;   /* by node; NULL where nobody asked */
-	uint32_t *as_leaf;   /* by node: the profile's node for it as the innermost frame … */
-	uint32_t *as_caller; /* … and as a caller */
-	struct last_entry *last;     /* by node */
-	bool wants_wakers;           /* a key or a filter asks for them */
-	uint32_t *waker_marks;       /* by node of a waker: its mark (wakers.h); NULL: none */
+	bool *shown_calls; /* by node: what is shown for it as the innermost frame is a call */
+	/* Of cut stacks (cut_roots.h); NULL: the profile has none. */
+	uint32_t *thread_kinds;                /* by class; 0: its program is not known */
+	uint32_t *outermost;                   /* by node: the outermost frame of its stack … */
+	bool *is_cut;                          /* … and whether this is [cut] */
+	struct intmap cut_nodes, root_numbers; /* root_numbers: kind << 32 | node, to its … */
+	VEC(struct root_row) roots;            /* … place here */
+	bool *arcs;              /* by node: no sample's, but of an arc; NULL: there are none */
+	uint8_t *contexts;       /* by node; NULL where nobody asked */
+	uint32_t *as_leaf;       /* by node: the profile's node for it as the innermost frame … */
+	uint32_t *as_caller;     /* … and as a caller */
+	struct last_entry *last; /* by node */
+	bool wants_wakers;       /* a key or a filter asks for them */
+	uint32_t *waker_marks;   /* by node of a waker: its mark (wakers.h); NULL: none */
 	struct intmap waker_of_node; /* a waker's outermost node to its place in profile->wakers */
 	uint32_t n_extras;
 	struct intmap extras;       /* (waker, parallelism) to a number from 1 */

@@ -12,6 +12,7 @@
 #include "profile/index.h"
 #include "profile/load.h"
 #include "profile/load_blocks.h"
+#include "profile/load_chain.h"
 
 struct samples_block {
 	uint64_t earliest_ns;
@@ -94,7 +95,7 @@ static void wait_with_row(struct samples_reading *r, const struct samples_block 
 	struct load_part *part = &r->p->index->parts[at->part];
 	const struct count_row *row = &part->rows.data[i];
 	uint64_t time_ns = i < part->times.n ? part->times.data[i] : 0;
-	uint32_t node = part->as_leaf[row->node], group;
+	uint32_t node = load_known_leaf(r->p, part, row), group;
 
 	if (node >= r->p->leaf_rows.n || !r->p->leaf_rows.data[node] ||
 	    !load_takes_sample(r->p, part, row))

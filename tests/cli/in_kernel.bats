@@ -123,7 +123,7 @@ while True:
 	[ "$(loss chain-cut)" -gt 0 ]
 	assay report -i s --tree -t 0 --format json "app:$PWD/deep-nofp" >tree.json
 	[ "$(jq '[.rows[].depth] | max' tree.json)" -ge 512 ]
-	[ "$(jq '[.rows[] | select(.depth == 0 and .symbol == "[cut]") | .total] | add > 0' tree.json)" = true ]
+	[ "$(jq '[.rows[] | select(.depth <= 1 and .symbol == "[cut]") | .total] | add > 0' tree.json)" = true ]
 	[ "$(jq '[.rows[] | select(.depth == 0 and .symbol == "level")] | length' tree.json)" = 0 ]
 }
 
