@@ -13,6 +13,7 @@ src/oprofile/store/import_oprofile.c|3|samples are the input that the user names
 src/oprofile/store/append.c|1|as in import_oprofile.c
 src/oprofile/store/sample_file.c|1|as in import_oprofile.c
 src/oprofile/tools/opimport.c|2|as in import_oprofile.c
+src/machine/vdso32.c|1|the vdso of 32-bit programs, which the kernel has made
 src/open/input_new.c|1|a vmlinux that the user names
 src/pipeline/lang_names.c|3|8 KiB that BPF has copied, one pass, no memory (docs/security.md, fuzz/lang_code); a question would hold up the rings
 src/record/interpreter.c|3|the command that the user starts, and the libraries that it needs

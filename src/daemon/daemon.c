@@ -30,6 +30,7 @@
 #include "daemon/privilege.h"
 #include "daemon/service.h"
 #include "guard/parser_starter.h"
+#include "machine/vdso32.h"
 #include "open/lock.h"
 #include "pipeline/host.h"
 
@@ -330,6 +331,7 @@ static int serve(struct daemon *d, struct error *err)
 	real_time_guard_begin(&d->real_time);
 	if (e >= 0)
 		e = privilege_drop(ROLE_DAEMON, &d->user, false, err);
+	vdso32_build_id(); /* a confined daemon may not ask for it */
 	if (e >= 0)
 		e = d->fence_version = confine_daemon(d->dir, d->keeper > 0, err);
 	if (e < 0)

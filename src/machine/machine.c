@@ -18,6 +18,7 @@
 #include "machine/jit_code.h"
 #include "machine/kernel_map.h"
 #include "machine/machine_state.h"
+#include "machine/vdso32.h"
 
 static uint32_t process_reset(struct machine *m, int32_t pid);
 
@@ -320,7 +321,7 @@ static image_id file_image(struct machine *m, int32_t pid, const struct mapping_
 		if (e->start >> 32 == 0) {
 			image.path = IMAGE_PATH_VDSO32;
 			if (!m->is_offline)
-				image.build_id = (struct build_id){ 0 };
+				image.build_id = vdso32_build_id();
 		}
 	} else if (len > suffix && len - suffix < sizeof(path) &&
 		   !strcmp(e->path + len - suffix, deleted)) {

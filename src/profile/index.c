@@ -254,7 +254,8 @@ static uint64_t caller_offset(struct profile *p, uint32_t image, uint64_t offset
 {
 	uint32_t symbol = index_symbol(p, image, offset);
 
-	if (symbol != NO_SYMBOL)
+	/* In a vdso, the padding between functions has a name, too. */
+	if (symbol != NO_SYMBOL && p->images.data[image].image->kind != IMAGE_VDSO)
 		return offset;
 	symbol = index_symbol(p, image, offset + 1);
 	return offset + is_trampoline(p, p->images.data[image].table, symbol, offset + 1);

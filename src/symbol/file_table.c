@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "machine/image_file.h"
+#include "machine/vdso32.h"
 #include "symbol/cache.h"
 #include "symbol/debug_file.h"
 #include "symbol/debuginfod.h"
@@ -393,9 +394,28 @@ static void make_of_vdso(struct making *m)
  * The kernel maps the same vdso into us as into other processes of our word size. Its section
  * headers come last, and whole pages are mapped.
  */
-void make_vdso_table(struct symbolizer *s, struct symbol_table *t)
+static bool find_own_vdso(struct file_mapping *out)
 {
 	const Elf64_Ehdr *vdso = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+
+	if (!vdso || vdso->e_ident[EI_CLASS] != ELFCLASS64)
+		return false;
+	out->base = (const uint8_t *)vdso;
+	out->size = vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize;
+	return true;
+}
+
+/* The recording may be of another kernel. */
+static bool find_vdso32(const struct build_id *wanted, struct file_mapping *out)
+{
+	struct build_id id = vdso32_build_id();
+
+	return (!wanted->len || build_id_equal(wanted, &id)) &&
+	       vdso32_bytes(&out->base, &out->size);
+}
+
+void make_vdso_table(struct symbolizer *s, struct symbol_table *t)
+{
 	struct making m = {
 		.s = s,
 		.t = t,
@@ -409,14 +429,12 @@ void make_vdso_table(struct symbolizer *s, struct symbol_table *t)
 	if (!table_from_cache(s, t, &t->image.build_id)) {
 		bool is_of_32_bit = !strcmp(t->image.path, IMAGE_PATH_VDSO32);
 
-		if (vdso && vdso->e_ident[EI_CLASS] == ELFCLASS64 && !is_of_32_bit) {
-			m.file.base = (const uint8_t *)vdso;
-			m.file.size = vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize;
+		if (is_of_32_bit ? find_vdso32(&t->image.build_id, &m.file)
+				 : find_own_vdso(&m.file))
 			make_of_vdso(&m);
-		} else {
-			table_fail(t, SYMBOL_MISSING, "%s: assay's own process has no vdso%s",
-				   t->image.path, is_of_32_bit ? " of 32-bit programs" : "");
-		}
+		else
+			table_fail(t, SYMBOL_MISSING, "%s: this kernel has no such vdso%s",
+				   t->image.path, is_of_32_bit ? " for 32-bit programs" : "");
 	}
 	/* It only has dynamic symbols; no other file would have more. */
 	if (t->status == SYMBOL_DYNSYM)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rules of the vdso of i386 programs. assay's own process has no such vdso to read. So the stack
+ * Rules of the vdso of i386 programs. assay's own process has no such vdso. So the stack
  * tells them (Linux: arch/x86/entry/vdso/vdso32, asm/sigframe.h).
  *
  *   - A system call returns to the landing pad of __kernel_vsyscall, behind pushes of ecx, edx and

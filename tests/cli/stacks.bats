@@ -49,6 +49,60 @@ need_ordinary_user() {
 	done
 }
 
+# Asks the kernel by way of the vdso, and then sends itself a signal, whose handler runs for a while.
+i386_with_vdso() {
+	cat >vdso.c <<-'END'
+		static unsigned int vsyscall;
+		static volatile unsigned int sink;
+		static __attribute__((noinline)) int ask(int number, int a, const void *b)
+		{
+			int result;
+			__asm__ volatile("call *%1" : "=a"(result) : "m"(vsyscall), "a"(number), "b"(a), "c"(b), "d"(0) : "memory");
+			return result;
+		}
+		static void handler(int signal)
+		{
+			for (int i = 0; i < 100000; i++)
+				sink += signal;
+		}
+		void start(unsigned int *stack);
+		void start(unsigned int *stack)
+		{
+			struct { void (*handler)(int); unsigned int mask, flags; void *restorer; } action = { handler, 0, 0, 0 };
+			for (stack += stack[0] + 2; *stack; stack++) {}
+			for (stack++; stack[0] != 32; stack += 2) {} /* AT_SYSINFO */
+			vsyscall = stack[1];
+			ask(67, 10, &action); /* sigaction(2) of SIGUSR1 */
+			for (;;) {
+				for (int i = 0; i < 1000; i++)
+					ask(64, 0, 0); /* getppid(2) */
+				ask(37, ask(20, 0, 0), (void *)10);
+			}
+		}
+		__asm__(".globl _start\n_start: .cfi_startproc\n.cfi_undefined eip\nmov %esp, %eax\npush %eax\ncall start\nhlt\n.cfi_endproc\n");
+	END
+	gcc -m32 -O2 -fomit-frame-pointer -fno-pic -nostdlib -static -no-pie -o vdso vdso.c 2>cc.log ||
+		skip "no i386 compiler: $(tail -n 1 cc.log)"
+	timeout -k 1 0.1 ./vdso || [ $? = 124 ] || skip "the kernel runs no 32-bit programs"
+}
+
+@test "functions of the vdso of a 32-bit program have names" {
+	need_recording
+	i386_with_vdso
+	# shellcheck disable=SC2317,SC2329 # record_until calls it
+	has_names() {
+		assay export -q -i s -F folded -o s.folded "app:$PWD/vdso" && grep -q ';_start;start;ask;__kernel_vsyscall' s.folded &&
+			grep -q ';__kernel_sigreturn;handler ' s.folded
+	}
+	for options in "--call-graph dwarf" "-a --collector bpf"; do
+		[[ $options != *bpf* ]] || need_sampler
+		rm -rf s
+		# shellcheck disable=SC2086 # words
+		record_until has_names -o s $options -e cpu-clock -F "$(at_most 997)" -- ./vdso
+		[ "$(assay report -i s -l --format json "app:$PWD/vdso" | jq '[.rows[] | select(.image == "[vdso32]" and (.symbol | startswith("__") | not)) | .samples] | add // 0')" = 0 ]
+	done
+}
+
 @test "stacks of code without unwind tables are whole, and count as guessed" {
 	need_recording
 	none="-O2 -fomit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables"

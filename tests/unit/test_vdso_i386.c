@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Walks through the vdso of i386 programs, whose rules are the stack's. 33xxx is the vdso; 22xxx is
- * code with frame pointers. The stack begins at 7000, in words of four bytes.
+ * Names of the vdso of i386 programs, and walks through it, whose rules are the stack's. 33xxx is
+ * the vdso; 22xxx is code with frame pointers. The stack begins at 7000, in words of four bytes.
  */
 #include "unit.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "machine/vdso32.h"
+#include "symbol/symbols.h"
 #include "unwind/walk.h"
 
 #define STACK 0x7000
@@ -140,6 +142,31 @@ static void a_signal_may_interrupt_a_system_call(void **state)
 	expect_walk(&s, 0x22010, 0x7000, "22010 33100 33010 22404 22408 end");
 }
 
+static void the_vdso_of_i386_has_names(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "" };
+	struct symbolizer *s = symbolizer_new(&config);
+	struct image vdso = { .kind = IMAGE_VDSO,
+			      .path = IMAGE_PATH_VDSO32,
+			      .build_id = vdso32_build_id() };
+	struct image other = vdso;
+	const struct symbol_table *t = symbolizer_table(s, &vdso, NULL, 0);
+	bool found = false;
+
+	(void)state;
+	if (symbol_table_status(t) == SYMBOL_MISSING) {
+		symbolizer_free(s);
+		skip_because("the kernel has no such vdso");
+	}
+	for (uint32_t i = 0; i < symbol_count(t); i++)
+		found |= !strcmp(symbol_name(s, t, i), "__kernel_vsyscall");
+	assert_true(found);
+	assert_int_not_equal(vdso.build_id.len, 0);
+	other.build_id.bytes[0] ^= 1;
+	assert_int_equal(symbol_table_status(symbolizer_table(s, &other, NULL, 0)), SYMBOL_MISSING);
+	symbolizer_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +176,7 @@ int main(void)
 		cmocka_unit_test(a_function_of_the_vdso_has_a_frame_pointer),
 		cmocka_unit_test(a_handler_returns_to_the_interrupted_code),
 		cmocka_unit_test(a_signal_may_interrupt_a_system_call),
+		cmocka_unit_test(the_vdso_of_i386_has_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
