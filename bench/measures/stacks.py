@@ -32,9 +32,11 @@ def from_start(bench, tool, path):
     if tool == "assay":
         said = bench.run([bench.assay, "report", "--tree", "-t", "0", "--format", "json", "-i", path,
                           "comm:cc1"]).output
-        roots = [r for r in json.loads(said)["rows"] if r["depth"] == 0]
-        whole = sum(r["total"] for r in roots)
-        return sum(r["total"] for r in roots if r["symbol"] == "_start") / max(whole, 1)
+        rows = json.loads(said)["rows"]
+        roots = [r for r in rows if r["depth"] == 0]
+        cut = sum(r["total"] for r in rows if r["depth"] == 1 and r["symbol"] == "[cut]")
+        whole = sum(r["total"] for r in roots if r["symbol"] == "_start") - cut
+        return whole / max(sum(r["total"] for r in roots), 1)
     said = bench.run([bench.perf, "script", "--no-inline", "-F", "comm,ip,sym", "-i", path]).output
     samples = [s for s in said.split("\n\n") if s.strip().split("\n")[0].split()[:1] == ["cc1"]]
     return sum(" _start" in s for s in samples) / max(len(samples), 1)

@@ -25,8 +25,8 @@ tree_rows() { # PROGRAM FILTER
 # The share, in whole percent, of a program's samples whose stack begins in _start.
 from_start() {
 	assay report -i s --tree -t 0 --format json "app:$PWD/$1" |
-		jq '[.rows[] | select(.depth == 0)] | (map(select(.symbol == "_start") | .total) | add // 0) * 100
-			/ (map(.total) | add) | floor'
+		jq '([.rows[] | select(.depth == 1 and .symbol == "[cut]") | .total] | add // 0) as $cut | [.rows[] | select(.depth == 0)] |
+			((map(select(.symbol == "_start") | .total) | add // 0) - $cut) * 100 / (map(.total) | add) | floor'
 }
 
 # How much is counted under a loss of s; 0: none.

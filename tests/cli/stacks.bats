@@ -13,8 +13,8 @@ while time.process_time() < 0.7:
 # The share, in whole percent, of samples whose stack begins in _start.
 from_start() { # SESSION [FILTER]
 	assay report -i "$@" --tree -t 0 --format json |
-		jq '[.rows[] | select(.depth == 0)] | (map(select(.symbol == "_start") | .total) | add // 0) * 100
-			/ (map(.total) | add) | floor'
+		jq '([.rows[] | select(.depth == 1 and .symbol == "[cut]") | .total] | add // 0) as $cut | [.rows[] | select(.depth == 0)] |
+			((map(select(.symbol == "_start") | .total) | add // 0) - $cut) * 100 / (map(.total) | add) | floor'
 }
 
 need_ordinary_user() {
