@@ -97,6 +97,22 @@ static const struct {
 	[DEBUGINFOD_EXECUTABLE] = { "executable", "the file" },
 };
 
+/*
+ * The library of elfutils 0.192 calls on_progress() only when a server has begun to answer. Its own
+ * limit ends a request to a silent one. It reads the limit from the environment, which is not
+ * changed later, as threads may read it. A smaller limit of the user stays.
+ */
+static void limit_silence(uint32_t limit_s)
+{
+	const char *given = getenv("DEBUGINFOD_TIMEOUT");
+	unsigned long given_s = given ? strtoul(given, NULL, 10) : 0;
+	char text[16];
+
+	snprintf(text, sizeof(text), "%" PRIu32, limit_s);
+	if (!given_s || given_s > limit_s)
+		setenv("DEBUGINFOD_TIMEOUT", text, 1);
+}
+
 struct debuginfod *debuginfod_new(const struct debuginfod_config *config)
 {
 	struct debuginfod *d = xcalloc(1, sizeof(*d));
@@ -104,6 +120,7 @@ struct debuginfod *debuginfod_new(const struct debuginfod_config *config)
 	d->config = *config;
 	if (!d->config.limit_s)
 		d->config.limit_s = DEBUGINFOD_LIMIT_S;
+	limit_silence(d->config.limit_s);
 	d->memory_dir = !config->memory_dir   ? cache_dir("debuginfod")
 			: *config->memory_dir ? xstrdup(config->memory_dir)
 					      : NULL;
@@ -271,6 +288,7 @@ static int run_request(struct debuginfod *d, enum debuginfod_kind kind, const st
 		     ? lib.debuginfod_find_executable(client, id->bytes, id->len, path)
 		     : lib.debuginfod_find_debuginfo(client, id->bytes, id->len, path);
 	lib.debuginfod_end(client);
+	d->is_late |= fd < 0 && clock_monotonic_ns() >= d->deadline_ns;
 	d->used_ns += clock_monotonic_ns() - d->began_ns;
 	if (d->config.progress)
 		d->config.progress(NULL);
