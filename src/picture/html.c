@@ -4,7 +4,7 @@
  * (RFC 1950) and then in base64. So the title is the only text of the profile that stands in the
  * page itself. The first payload is all that the call tree needs, which the page shows at once:
  *
- *     uleb size, JSON    header, names, images, lanes (keys below)
+ *     uleb size, JSON    header, names, images, frames of Go, lanes (keys below)
  *     nodes              two columns of ulebs, without the root: twice the levels up from the node
  *                        before (0: its child), and 1 more if it is light; and the frame
  *     frames             uleb: image + 2; 0 a group, 1 "other"
@@ -68,7 +68,8 @@ static json_t *html_images_json(const struct picture *pic)
 		json_object_set_new(image, "build_id", json_text(hex));
 		json_object_set_new(image, "mode",
 				    json_text(code_mode_names[image_code_mode(i->image)]));
-		json_object_set_new(image, "language", json_text(language_key(i->language)));
+		json_object_set_new(image, "language",
+				    json_text(language_key(image_language(i->image))));
 		json_array_append_new(images, image);
 	}
 	return images;
@@ -270,6 +271,18 @@ static json_t *baseline_json(const struct picture *pic)
 	return object;
 }
 
+/* The frames of functions of Go, whose language is not that of their image. */
+static json_t *go_json(const struct picture *pic)
+{
+	json_t *frames = json_array();
+
+	vec_foreach (&pic->frames, f)
+		if (f->is_go)
+			json_array_append_new(frames,
+					      json_number((uint64_t)(f - pic->frames.data)));
+	return frames;
+}
+
 static json_t *description(const struct picture *pic)
 {
 	json_t *all = json_object(), *hidden = json_object();
@@ -277,6 +290,7 @@ static json_t *description(const struct picture *pic)
 	json_object_set_new(all, "header", header_json(pic->report));
 	json_object_set_new(all, "names", names_json(pic));
 	json_object_set_new(all, "images", html_images_json(pic));
+	json_object_set_new(all, "go", go_json(pic));
 	json_object_set_new(all, "lanes", lanes_json(pic));
 	json_object_set_new(all, "threads", threads_json(pic->report->profile));
 	json_object_set_new(all, "reasons", reasons_json());

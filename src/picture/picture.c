@@ -36,7 +36,7 @@ static uint32_t draft_frame(struct draft *d, uint32_t image, const char *name)
 
 	if (is_new) {
 		*frame = (uint32_t)pic->frames.n;
-		vec_push(&pic->frames, (struct picture_frame){ image, id });
+		vec_push(&pic->frames, (struct picture_frame){ image, id, false });
 	}
 	return *frame;
 }
@@ -63,7 +63,6 @@ struct growth {
 	struct draft *draft;
 	const struct profile *p;
 	uint32_t *image_of;   /* by image: the picture's + 1 */
-	uint32_t *go_of;      /* the same for functions of Go */
 	uint32_t *frame_of;   /* by function: the picture's + 1 */
 	uint32_t *node_of;    /* by node: the draft's, valid where … */
 	uint32_t *group_of;   /* … this is the group at hand + 1 */
@@ -78,7 +77,6 @@ static void growth_init(struct growth *g, struct draft *d, const struct profile 
 		.draft = d,
 		.p = p,
 		.image_of = xcalloc(p->images.n + 1, sizeof(uint32_t)),
-		.go_of = xcalloc(p->images.n + 1, sizeof(uint32_t)),
 		.frame_of = xcalloc(p->functions.n + 1, sizeof(uint32_t)),
 		.node_of = xcalloc(p->nodes.n + 1, sizeof(uint32_t)),
 		.group_of = xcalloc(p->nodes.n + 1, sizeof(uint32_t)),
@@ -90,7 +88,6 @@ static void growth_init(struct growth *g, struct draft *d, const struct profile 
 static void growth_fini(struct growth *g)
 {
 	free(g->image_of);
-	free(g->go_of);
 	free(g->frame_of);
 	free(g->node_of);
 	free(g->group_of);
@@ -100,36 +97,38 @@ static void growth_fini(struct growth *g)
 }
 
 /* Images of one name are one where two sessions are compared, as their build ids may differ. */
-static uint32_t grow_image(struct growth *g, const struct profile_function *f)
+static uint32_t grow_image(struct growth *g, uint32_t image)
 {
 	struct draft *d = g->draft;
-	const struct profile_image *from = &g->p->images.data[f->image];
-	bool is_go = f->language == LANGUAGE_GO;
-	uint32_t *known = is_go ? &g->go_of[f->image] : &g->image_of[f->image];
+	const struct profile_image *from = &g->p->images.data[image];
 	char *key;
 	uint32_t id;
 
-	if (*known)
-		return *known - 1;
-	key = d->pic->baseline ? xasprintf("%d %d %s", from->image->kind, is_go, from->name)
-			       : xasprintf("%d %d %u", from->image->kind, is_go, f->image);
+	if (g->image_of[image])
+		return g->image_of[image] - 1;
+	key = d->pic->baseline ? xasprintf("%d %s", from->image->kind, from->name)
+			       : xasprintf("%d %u", from->image->kind, image);
 	id = strings_add(&d->images, key).n - 1;
 	free(key);
 	if (id == d->pic->images.n)
-		vec_push(&d->pic->images, (struct picture_image){ from->name, from->image->path,
-								  from->image, f->language });
-	*known = id + 1;
+		vec_push(&d->pic->images,
+			 (struct picture_image){ from->name, from->image->path, from->image });
+	g->image_of[image] = id + 1;
 	return id;
 }
 
 static uint32_t grow_frame(struct growth *g, uint32_t function)
 {
+	const struct profile_function *f = &g->p->functions.data[function];
 	char scratch[KEY_TEXT_SIZE];
+	uint32_t frame;
 
-	if (!g->frame_of[function])
-		g->frame_of[function] =
-			1 + draft_frame(g->draft, grow_image(g, &g->p->functions.data[function]),
-					profile_key_text(g->p, PROFILE_SYMBOL, function, scratch));
+	if (!g->frame_of[function]) {
+		frame = draft_frame(g->draft, grow_image(g, f->image),
+				    profile_key_text(g->p, PROFILE_SYMBOL, function, scratch));
+		g->draft->pic->frames.data[frame].is_go = f->language == LANGUAGE_GO;
+		g->frame_of[function] = frame + 1;
+	}
 	return g->frame_of[function] - 1;
 }
 

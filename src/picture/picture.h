@@ -39,12 +39,12 @@
 struct picture_image {
 	const char *name, *path;
 	const struct image *image;
-	uint32_t language; /* as of a function: an image with Go's functions and others is two */
 };
 
 struct picture_frame {
 	uint32_t image; /* index, PICTURE_GROUP or PICTURE_OTHER */
 	string_id name;
+	bool is_go; /* a function of Go; else its language is that of the image */
 };
 
 struct picture_node {

@@ -145,6 +145,23 @@ functions_of() {
 	# Each frame is on one side; a stack of C alone stays whole.
 	assay report -i s --frames language -l -t 0 --format json via:main.main >language.json
 	[ "$(jq '[.rows[] | select(.symbol == "main.spinGo")] | length' language.json)" = 1 ]
+	# The page has the file once, and knows which of its functions are Go's.
+	assay report -i s --html page.html
+	python3 - >page <<-'END'
+		import base64, json, re, zlib
+		for text in re.findall(r'[A-Za-z0-9+/=]{400,}', open('page.html').read()):
+		    data, at, size, shift = zlib.decompress(base64.b64decode(text)), 0, 0, 0
+		    while True:
+		        size |= (data[at] & 127) << shift
+		        at, shift = at + 1, shift + 7
+		        if not data[at - 1] & 128:
+		            break
+		    about = json.loads(data[at:at + size])
+		    print("images", sum(i["name"] == "app" for i in about["images"]))
+		    print("go", *sorted(about["names"][f] for f in about["go"] if about["names"][f] in ("main.spinGo", "spin_c")))
+		    break
+	END
+	diff page <(printf 'images 1\ngo main.spinGo\n')
 	assay script -i s --frames native >native.txt
 	run ! grep -q 'main\.main+.*main\.spinGo' native.txt
 }

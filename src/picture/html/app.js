@@ -536,7 +536,7 @@ class App extends TimeViews {
 		$("event").replaceChildren(...lanes.map((lane, i) => element("option", { value: i, textContent: lane.event })));
 		$("event-label").hidden = lanes.length < 2;
 		this.fillWeights();
-		$("colour").querySelector("[value=language]").hidden = this.profile.images.every(image => image.language === "native");
+		$("colour").querySelector("[value=language]").hidden = !this.profile.hasLanguages;
 		if (this.profile.baseline)
 			Object.assign($("colour").querySelector("[value=difference]"), { hidden: false, disabled: false });
 	}

@@ -111,11 +111,6 @@ class Colours {
 		return MODE_HUES[mode] === undefined ? this.neutral(0) : this.paint(MODE_HUES[mode], 1, 0);
 	}
 
-	// The kernel is apart from other native code.
-	static languageOf(image) {
-		return image.mode === "kernel" ? "kernel" : image.language;
-	}
-
 	ofLanguage(language, shade = 0) {
 		const hue = LANGUAGE_HUES[language];
 		return hue === undefined ? this.neutral(shade) : this.paint(hue, language === "native" ? 0.35 : 1, shade);
@@ -135,7 +130,7 @@ class Colours {
 			return hue === undefined ? this.neutral(shade) : this.paint(hue, 1, shade);
 		}
 		if (this.how === "language")
-			return this.ofLanguage(Colours.languageOf(this.profile.images[image]), shade);
+			return this.ofLanguage(this.profile.languageOf(f), shade);
 		const hue = this.hues[image];
 		return hue ? this.paint(hue.hue, hue.chroma, shade) : this.neutral(shade);
 	}

@@ -201,6 +201,7 @@ async function loadProfile(base64) {
 	const image = new Int32Array(about.names.length);
 	for (let i = 0; i < image.length; i++)
 		image[i] = reader.uleb() - 2;
+	const ofGo = new Set(about.go);
 	const lanes = about.lanes.map(head => {
 		const samples = reader.ulebs(new Float64Array(nodes.n));
 		const events = head.each ? samples.map(n => n * head.each) : reader.ulebs(new Float64Array(nodes.n));
@@ -211,6 +212,9 @@ async function loadProfile(base64) {
 		baseline: about.baseline || null, width: about.timeline.width_seconds,
 		lost: about.timeline.lost, image, nodes, lanes, threads: about.threads, reasons: about.reasons,
 		hasMoments: lanes.some(lane => lane.head.moments.n > 0), hasTimes: false,
+		hasLanguages: ofGo.size > 0 || about.images.some(i => i.language !== "native"),
+		// The kernel is apart from other native code.
+		languageOf: frame => ofGo.has(frame) ? "go" : about.images[image[frame]].mode === "kernel" ? "kernel" : about.images[image[frame]].language,
 		modeOf: frame => image[frame] >= 0 ? about.images[image[frame]].mode : "none",
 	};
 }

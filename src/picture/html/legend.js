@@ -2,10 +2,10 @@
 // The legend: what the colours of the boxes mean.
 "use strict";
 
-// Colours that mean a word: the word of an image, and the colour of a word.
+// Colours that mean a word: the word of a frame, and the colour of a word.
 const WORD_COLOURS = {
-	mode: { wordOf: image => image.mode, paint: (colours, word) => colours.ofMode(word) },
-	language: { wordOf: image => Colours.languageOf(image), paint: (colours, word) => colours.ofLanguage(word) },
+	mode: { wordOf: (profile, frame) => profile.modeOf(frame), paint: (colours, word) => colours.ofMode(word) },
+	language: { wordOf: (profile, frame) => profile.languageOf(frame), paint: (colours, word) => colours.ofLanguage(word) },
 };
 
 const swatchOf = (paint, text) => {
@@ -31,13 +31,12 @@ function fillLegend(app) {
 		return;
 	}
 	const { frame, self, n } = app.wholeNow(), weights = new Map(), { image, images } = app.profile;
-	const words = WORD_COLOURS[colour], own = new Float64Array(images.length);
+	const words = WORD_COLOURS[colour], own = new Float64Array(image.length);
 	for (let i = 1; i < n; i++)
-		if (image[frame[i]] >= 0)
-			own[image[frame[i]]] += self[i];
-	own.forEach((weight, i) => {
-		const key = words ? words.wordOf(images[i]) : i;
-		if (weight)
+		own[frame[i]] += self[i];
+	own.forEach((weight, f) => {
+		const key = words && image[f] >= 0 ? words.wordOf(app.profile, f) : image[f];
+		if (weight && image[f] >= 0)
 			weights.set(key, (weights.get(key) || 0) + weight);
 	});
 	const heaviest = [...weights].sort((a, b) => b[1] - a[1]).slice(0, 14);
