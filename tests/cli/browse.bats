@@ -355,6 +355,20 @@ has_ended() { # PID
 	shows '^status 0'
 }
 
+@test "the list of times has the samples of functions that filters take" {
+	need_recording
+	command -v cc >/dev/null || skip "there is no C compiler"
+	cp "$ROOT/examples/tutorial/shop.c" shop.c
+	cc -O2 -g -DVERSION=2 -o shop shop.c
+	record_samples 50 s symbol:find_customer -F "$(at_most 999)" -- ./shop
+	terminal 100 assay browse s symbol:find_customer
+	keys W
+	shows 'assay browse +times'
+	shows '^ *[0-9.]+ s +[0-9]+ +[0-9]+'
+	keys q
+	shows '^status 0'
+}
+
 @test "source files are found by --search-dir" {
 	need_recording
 	command -v cc >/dev/null || skip "there is no C compiler"

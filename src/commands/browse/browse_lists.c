@@ -122,6 +122,13 @@ static void add_steps(struct browse *b, struct browse_page *page, const struct s
 	}
 }
 
+static bool filters_functions(const struct query *q)
+{
+	return query_has(q, FILTER_SYMBOL) || query_has(q, FILTER_SYMBOL_EXCLUDE) ||
+	       query_has(q, FILTER_VIA) || query_has(q, FILTER_LANGUAGE) ||
+	       query_has(q, FILTER_FILE);
+}
+
 static void make_time_list(struct browse *b, struct browse_page *page)
 {
 	struct profile_request request = { .session = b->session,
@@ -135,6 +142,7 @@ static void make_time_list(struct browse *b, struct browse_page *page)
 	uint64_t length;
 
 	key_list_add(&request.keys, PROFILE_EVENT);
+	request.with_functions = filters_functions(&b->query);
 	p = profile_load(&request);
 	if (!p->n_selected || profile_each_sample(p, find_inexact, &has_inexact) < 0)
 		return;
