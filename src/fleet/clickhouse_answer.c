@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "fleet/clickhouse.h"
 #include "fleet/row_binary.h"
+#include "lang/language.h"
 #include "machine/image.h"
 #include "profile/profile.h"
 #include "store/history/blocks.h"
@@ -376,7 +377,8 @@ static image_id answer_image(struct answer_session *s, const struct answer_funct
 	struct image image = { .kind = is_kernel ? (enum image_kind)f->kind : IMAGE_NAMED,
 			       .path = *name ? name : "[no image]" };
 
-	if (f->kind == IMAGE_LANGUAGE) {
+	/* a file with functions of Go and others is two images */
+	if (f->kind == IMAGE_LANGUAGE || f->language == LANGUAGE_GO) {
 		image.kind = IMAGE_LANGUAGE;
 		image.language = f->language;
 	}

@@ -417,7 +417,8 @@ static size_t find_line_frames(struct profile *p, uint32_t image, uint64_t offse
 		of->table ? lines_find(p->symbols, of->table, offset, frames, LINES_MAX_FRAMES) : 0;
 	bool has_file = n && frames[0].file && *frames[0].file;
 
-	if (has_file || of->image->kind != IMAGE_LANGUAGE || of->image->path[0] == '[')
+	if (has_file || of->image->kind != IMAGE_LANGUAGE || of->image->path[0] == '[' ||
+	    of->image->language == LANGUAGE_GO)
 		return n;
 	frames[0].file = of->image->path;
 	return 1;

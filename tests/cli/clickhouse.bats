@@ -403,6 +403,26 @@ rows() {
 	[[ "$output" == *"new "*": $all samples"* ]]
 }
 
+@test "Go's functions are Go's in ClickHouse" {
+	real_clickhouse
+	[ -n "$(command -v go)" ] || skip "no Go compiler"
+	HOME=$PWD GOCACHE=$PWD/cache GO111MODULE=off CGO_ENABLED=0 go build -o app "$ROOT/tests/programs/lang/golden.go"
+	assay record -q -e cpu-clock -o web1.rec -- ./app 300
+	mkdir -p web1/samples/current
+	cp -r web1.rec "web1/samples/current/$(date -u -d "@$(stat -c %Y web1.rec)" +%Y%m%dT%H%M%S.000Z)"
+	assay ship --to dir:fleet --once -q --host web1 web1
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet
+	for from in directory clickhouse; do
+		place=(-i fleet)
+		[ "$from" = directory ] || place=(--fleet "$clickhouse")
+		assay report "${place[@]}" --by language,symbol -t 0 --format json language:go >rows
+		[ "$(jq -r '[.rows[] | select(.symbol == "main.spin") | .language] | join(" ")' rows)" = go ]
+		assay report "${place[@]}" --by file,symbol -t 0 --format json symbol:main.spin >rows
+		[ "$(jq '[.rows[] | select(.file == "app")] | length' rows)" = 0 ]
+	done
+}
+
 @test "hostile names are texts in ClickHouse, and in questions" {
 	real_clickhouse
 	mkdir hosts
