@@ -263,8 +263,8 @@ await run({
 		await plain.waitForSelector("html[data-theme=light]");
 		await choose(plain, "colour", "mode");
 		holds((await plain.textContent("#legend")).includes("kernel"), "user and kernel are told");
-		const languages = await plain.evaluate(() => assay.profile.images.map(image => image.language));
-		equal(await plain.evaluate(() => document.querySelector("#colour [value=language]").hidden), languages.every(l => l === "native"), "languages to colour");
+		const hasLanguages = await plain.evaluate(() => assay.profile.hasLanguages);
+		equal(await plain.evaluate(() => document.querySelector("#colour [value=language]").hidden), !hasLanguages, "languages to colour");
 		await choose(plain, "colour", "language");
 		holds((await plain.textContent("#legend")).includes("native"), "languages are told");
 		await choose(plain, "colour", "image");
