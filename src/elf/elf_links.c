@@ -37,6 +37,8 @@ static void read_entries(const struct elf_file *elf, struct reader all, struct e
 		name = name_at(names, value);
 		if (tag == DT_RUNPATH || (tag == DT_RPATH && !out->run_path))
 			out->run_path = name;
+		else if (tag == DT_SONAME)
+			out->name = name;
 		else if (tag == DT_NEEDED && name && out->n_needed < ELF_NEEDED_MAX)
 			out->needed[out->n_needed++] = name;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the dynamic loader reads of an image to find its libraries: PT_INTERP, DT_NEEDED, DT_RUNPATH
- * and DT_RPATH. The texts are in the file.
+ * What the dynamic loader reads of an image to find its libraries: PT_INTERP, DT_SONAME, DT_NEEDED,
+ * DT_RUNPATH and DT_RPATH. The texts are in the file.
  */
 #pragma once
 
@@ -11,6 +11,7 @@
 
 struct elf_links {
 	const char *interpreter;            /* NULL: none */
+	const char *name;                   /* of a library; NULL: none */
 	const char *run_path;               /* folders between colons; NULL: none */
 	const char *needed[ELF_NEEDED_MAX]; /* further ones are left out */
 	size_t n_needed;

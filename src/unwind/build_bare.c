@@ -258,15 +258,16 @@ static size_t emit_stretch(struct piece *p, size_t i)
 }
 
 /*
- * A program, or the dynamic loader. Older linkers give shared libraries an entry, too: the start of
- * their code.
+ * A program, or the dynamic loader (musl's has no name). Older linkers give shared libraries an
+ * entry, too: the start of their code.
  */
 static bool is_started_at_entry(const struct elf_file *elf)
 {
 	struct elf_links links;
 
 	elf_links_read(elf, &links);
-	return elf->type == ET_EXEC || links.interpreter || !links.n_needed;
+	return elf->type == ET_EXEC || links.interpreter ||
+	       (!links.n_needed && (!links.name || !strncmp(links.name, "ld", 2)));
 }
 
 static void emit_piece(struct builder *b, unsigned int width, uint64_t from, uint64_t to)

@@ -237,7 +237,9 @@ static void the_entry_of_a_program_alone_is_its_outermost_frame(void **state)
 		bool is_end;
 	} rows[] = {
 		{ "-shared -Wl,--no-as-needed -lc", false },
-		{ "-shared", true }, /* as the dynamic loader */
+		{ "-shared -Wl,-soname,libf.so.1", false },
+		{ "-shared -Wl,-soname,ld-linux.so.2", true },
+		{ "-shared", true }, /* as musl's loader */
 		{ "-pie -Wl,--dynamic-linker=/ld.so", true },
 		{ "-static -no-pie", true },
 	};
