@@ -242,7 +242,11 @@ make_samples() {
 	within create_gcov --use_lbr=false --profiler=text --profile=x.afdo --binary=app --gcov=x.gcov --gcov_version=2
 	dump_gcov --gcov_version=2 x.gcov | grep -E '^spin total:'
 	command -v create_llvm_prof >/dev/null || return 0
-	within create_llvm_prof --use_lbr=false --profiler=text --profile=x.afdo --binary=app --out=x.prof --format=text
+	within create_llvm_prof --use_lbr=false --profiler=text --profile=x.afdo --binary=app --out=x.prof --format=text 2>said || {
+		cat said
+		grep -q 'LLVM version .* support was not enabled' said # Debian 13's is built without it
+		skip "create_llvm_prof is built without LLVM: create_gcov alone has read the samples"
+	}
 	grep -E '^spin:[1-9]' x.prof
 }
 

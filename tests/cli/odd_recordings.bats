@@ -212,6 +212,6 @@ guest_symbols() { # FUNCTION
 		$'\t\t 4/user: 4/0xeffffffe, 5/mnt: 4/0xf0000001, 6/cgroup: 4/0xeffffffc]')
 	same_as_perf namespaces.data
 	if command -v perf >/dev/null; then
-		diff <(grep -A2 NAMESPACES out) <(perf script -i namespaces.data --show-namespace-events 2>/dev/null </dev/null | grep -A2 NAMESPACES)
+		diff <(grep -A2 NAMESPACES out | tr -s ' ') <(perf script -i namespaces.data --show-namespace-events 2>/dev/null </dev/null | grep -A2 NAMESPACES | tr -s ' ') # newer ones have wider columns
 	fi
 }
