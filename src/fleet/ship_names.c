@@ -159,12 +159,12 @@ static int send_next(struct ship_names *n, struct error *err)
 	int r = gateway_send_names(n->gateway, build, path, &bytes, err);
 
 	n->n_busy = r == -EBUSY ? n->n_busy + 1 : 0;
+	n->send_ns = clock_monotonic_ns() + (n->rate ? bytes * NS_PER_SECOND / n->rate : 0);
 	if (r == -EBUSY && n->n_busy < BUSY_MOST) {
-		n->send_ns = busy_until(n);
+		n->send_ns = MAX(n->send_ns, busy_until(n));
 		return 0;
 	}
 	n->at += strlen(build) + 1;
-	n->send_ns = clock_monotonic_ns() + (n->rate ? bytes * NS_PER_SECOND / n->rate : 0);
 	if (r == SHIP_FAILS_AT_IT)
 		forget_asked(n, build);
 	if (r > 0)
