@@ -52,6 +52,19 @@ static void describe(struct host_facts *out, uint64_t fleet_ns)
 	memcpy(out->boot, is.boot, sizeof(out->boot));
 }
 
+/* A new process goes on counting. */
+static int add_expired(struct ship_direct *d, struct error *err)
+{
+	struct host_facts known;
+	int r = d->has_expired ? 0 : host_facts_read(d->fleet, d->host, &known, err);
+
+	if (r < 0 || d->has_expired)
+		return r;
+	d->facts.expired += known.expired;
+	d->has_expired = true;
+	return 0;
+}
+
 int ship_direct_introduce(struct ship_direct *d, struct fleet_host *handle, bool now,
 			  struct error *err)
 {
@@ -66,6 +79,9 @@ int ship_direct_introduce(struct ship_direct *d, struct fleet_host *handle, bool
 	if (r < 0)
 		return r;
 	describe(&d->facts, fleet_ns);
+	r = add_expired(d, err);
+	if (r < 0)
+		return r;
 	r = host_introduce(d->fleet, d->host, &d->facts, err);
 	if (r >= 0 && d->labels && !d->is_labelled)
 		r = fleet_host_label(handle, d->labels, err);

@@ -21,7 +21,8 @@ struct ship_direct {
 	struct host_facts facts; /* as of the last introduction; here are backlog and rate */
 	uint64_t introduced_ns;  /* CLOCK_MONOTONIC; 0: not yet */
 	bool is_labelled;
-	bool is_leaves; /* the handle is of the fleet of addresses */
+	bool has_expired; /* facts.expired has those of earlier processes, too */
+	bool is_leaves;   /* the handle is of the fleet of addresses */
 };
 
 /*

@@ -452,6 +452,8 @@ static void samples_that_were_merged_with_sent_ones_are_counted(void **state)
 	got = fleet_sums();
 	assert_int_equal(got.samples, first.samples);
 	assert_int_equal(ship_history(&h).expired, 0); /* once */
+	assert_int_equal(host_facts_read(FLEET, HOST, &facts, NULL), 0);
+	assert_int_equal(facts.expired, second.samples);
 	history_fini(&h);
 }
 
