@@ -143,6 +143,31 @@ static bool leave_unreadable(struct run *run, struct group *g, size_t level)
 	return g->n < n_tried && group_pays(run, g);
 }
 
+static int merge_group(struct run *run, struct group *g, size_t level, struct error *err);
+
+static bool has_finer(const struct run *run, const struct group *g, size_t level)
+{
+	for (uint32_t i = 0; i < g->n; i++)
+		if (run->parts.parts.data[g->which[i]].block_ns < history_levels[level].block_ns)
+			return true;
+	return false;
+}
+
+/* Together, the parts have more events than a session can have. */
+static int merge_halves(struct run *run, const struct group *g, size_t level, struct error *err)
+{
+	struct group halves[] = { { .which = g->which, .n = g->n / 2 },
+				  { .which = g->which + g->n / 2, .n = g->n - g->n / 2 } };
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(halves) && r >= 0; i++) {
+		halves[i].has_finer = has_finer(run, &halves[i], level);
+		if (group_pays(run, &halves[i]))
+			r = merge_group(run, &halves[i], level, err);
+	}
+	return r;
+}
+
 /* An unreadable part is left alone, and the others are merged. */
 static int merge_group(struct run *run, struct group *g, size_t level, struct error *err)
 {
@@ -152,6 +177,8 @@ static int merge_group(struct run *run, struct group *g, size_t level, struct er
 	do {
 		why = (struct error){ 0 };
 		r = retained_merge(&run->parts, g->which, g->n, level, run->result, &why);
+		if (r == -E2BIG && g->n > 1)
+			return merge_halves(run, g, level, err);
 		if (r != -EBADMSG && r != -EINVAL && r != -EPROTONOSUPPORT && r != -E2BIG) {
 			if (r < 0 && err)
 				*err = why;
