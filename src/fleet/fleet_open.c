@@ -2,6 +2,7 @@
 #include "fleet/fleet_open.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -222,6 +223,39 @@ static void open_host(struct opened_hosts *h, const char *name)
 	host_in_sums_fini(&in);
 }
 
+static int by_events(const void *a, const void *b)
+{
+	const struct session *const *x = a, *const *y = b;
+	uint32_t n = (*x)->info.n_counters, m = (*y)->info.n_counters;
+
+	return (n > m) - (n < m);
+}
+
+/*
+ * A session has so many events at most. The hosts with the most events are left out, so a host that
+ * names too many harms itself alone.
+ */
+static void leave_out_events(struct opened_hosts *h, struct session **all, size_t *n)
+{
+	cleanup(free_at_exit) bool *fits = xcalloc(*n + 1, sizeof(*fits));
+	size_t kept = 0;
+
+	if (*n)
+		qsort(all, *n, sizeof(*all), by_events);
+	session_join_fits(all, (uint32_t)*n, fits);
+	for (size_t i = 0; i < *n; i++) {
+		if (fits[i]) {
+			all[kept++] = all[i];
+			continue;
+		}
+		vec_push(&h->warnings, xasprintf("%s is left out: it has %" PRIu32
+						 " events, and all hosts together have too many",
+						 all[i]->path, all[i]->info.n_counters));
+		session_close(all[i]);
+	}
+	*n = kept;
+}
+
 /* ---- the fleet ---- */
 
 static int join_hosts(struct opened_hosts *h, struct session **out, struct error *err)
@@ -243,6 +277,7 @@ static int join_hosts(struct opened_hosts *h, struct session **out, struct error
 		return h->n_asked ? error_set(err, -ENODATA, "no host of %s has samples here: %s",
 					      h->dir, h->last.text)
 				  : error_set(err, -ENODATA, "%s has no such host", h->dir);
+	leave_out_events(h, all.data, &all.n);
 	r = session_join(all.data, (uint32_t)all.n, true, &s, err);
 	vec_fini(&all);
 	if (r < 0) {

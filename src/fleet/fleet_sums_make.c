@@ -290,6 +290,9 @@ static bool count_units(const struct adding *a, const struct session *s, struct 
 	return x->units;
 }
 
+/* A part with more events stays apart, or the others could not be added up. */
+#define PART_EVENTS_MAX 64
+
 /* A part that is damaged has a warning when it is read itself. */
 static void adding_part(struct adding *a, const struct new_part *part)
 {
@@ -299,7 +302,7 @@ static void adding_part(struct adding *a, const struct new_part *part)
 	struct sums_source x = part->source;
 
 	if (session_open(path, &s, NULL) < 0 || s->warnings.n || !s->has_end ||
-	    !count_units(a, s, &x))
+	    s->info.n_counters > PART_EVENTS_MAX || !count_units(a, s, &x))
 		return;
 	x.host = xstrdup(part->host);
 	vec_push(&a->sums.sources, x);

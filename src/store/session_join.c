@@ -40,6 +40,21 @@ static uint32_t find_counter(struct joined *j, const struct counter_info *c)
 	return (uint32_t)j->counters.n - 1;
 }
 
+void session_join_fits(struct session *const *parts, uint32_t n, bool *fits)
+{
+	struct joined j = { .any_rate = true };
+
+	for (uint32_t i = 0; i < n; i++) {
+		size_t before = j.counters.n;
+
+		for (uint32_t k = 0; k < parts[i]->info.n_counters; k++)
+			find_counter(&j, &parts[i]->info.counters[k]);
+		fits[i] = j.counters.n <= SESSION_COUNTERS_MAX;
+		j.counters.n = fits[i] ? j.counters.n : before;
+	}
+	vec_fini(&j.counters);
+}
+
 uint32_t session_event_of_part(const struct session *joined, const struct counter_info *event)
 {
 	uint32_t i = 0;

@@ -15,6 +15,12 @@ int session_join(struct session **parts, uint32_t n, bool any_rate, struct sessi
 		 struct error *err);
 
 /*
+ * Which sessions can be joined to one with `any_rate`: *fits of those that would bring more events
+ * than a session has is false. Earlier ones come first.
+ */
+void session_join_fits(struct session *const *parts, uint32_t n, bool *fits);
+
+/*
  * The event that an event of a part has become in a session that was joined with `any_rate`, as the
  * classes of its segments have it. n_counters: it is of none of the parts.
  */
