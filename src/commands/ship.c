@@ -611,6 +611,7 @@ static int ship_run(const struct command *self, int argc, char **argv)
 		r = operands.n > 1 ? error_set(&err, -EINVAL, "name one history") : 0;
 		r = r < 0 ? r : parse_place(&args, &fleet, &err);
 		config.fleet = fleet;
+		r = r < 0 ? r : ship_check_host(config.host, &err);
 		r = r < 0 ? r : ship_check_words(args.to, &args.leaves, &args.labels, &err);
 		r = r < 0 ? r : ship_parse_labels(&args.labels, &labels, &err);
 		r = r < 0 ? r : ship_parse_drop(&args.drop, &config, &err);

@@ -79,6 +79,16 @@ int ship_parse_drop(const struct option_list *drop, struct ship_config *config, 
 	return 0;
 }
 
+int ship_check_host(const char *host, struct error *err)
+{
+	if (strcmp(host, FLEET_PUSHED_HOST) != 0)
+		return 0;
+	return error_set(err, -EINVAL,
+			 "'%s' is the name of the host with the profiles that programs push: "
+			 "choose another one (--host)",
+			 host);
+}
+
 int ship_check_words(const char *to, const struct option_list *leaves,
 		     const struct option_list *labels, struct error *err)
 {

@@ -24,6 +24,9 @@ void ship_parse_leaves(const struct option_list *leaves, struct buf *out);
 /* Sets without_comm and without_cgroup. -EINVAL: another word. */
 int ship_parse_drop(const struct option_list *drop, struct ship_config *config, struct error *err);
 
+/* -EINVAL: the name is that of the host with pushed profiles (FLEET_PUSHED_HOST). */
+int ship_check_host(const char *host, struct error *err);
+
 /* -EINVAL: `to` is a server of another tool, which takes neither addresses nor labels. */
 int ship_check_words(const char *to, const struct option_list *leaves,
 		     const struct option_list *labels, struct error *err);

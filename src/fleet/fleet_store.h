@@ -57,6 +57,9 @@ struct fleet_keys {
  */
 bool fleet_host_is_valid(const char *name);
 
+/* The host of the profiles that programs push (fleet/fleet_adopt.h). No other may have its name. */
+#define FLEET_PUSHED_HOST "pushed"
+
 /*
  * Makes the directory if it is missing. -ENOTEMPTY: there is one, and it is no fleet. An empty one
  * may be the place of a file system that is not mounted. -EPROTONOSUPPORT: see

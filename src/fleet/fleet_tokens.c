@@ -262,10 +262,24 @@ static int add_line(const char *fleet, const char *name, uint64_t n_joins, char 
 	return r;
 }
 
+static int check_host_name(const char *host, struct error *err)
+{
+	if (!strcmp(host, FLEET_PUSHED_HOST))
+		return error_set(err, -EINVAL,
+				 "'%s' is the name of the host with the profiles that programs "
+				 "push: give this one another name",
+				 host);
+	return fleet_host_is_valid(host)
+		       ? 0
+		       : error_set(err, -EINVAL, "'%s' can't be the name of a host", host);
+}
+
 int fleet_enroll(const char *fleet, const char *host, char *token, struct error *err)
 {
-	if (!fleet_host_is_valid(host))
-		return error_set(err, -EINVAL, "'%s' can't be the name of a host", host);
+	int r = check_host_name(host, err);
+
+	if (r < 0)
+		return r;
 	return add_line(fleet, host, 0, token, err);
 }
 
@@ -297,8 +311,9 @@ static int join_locked(const char *fleet, struct fleet_tokens *t, const char *jo
 
 	if (!join || strcmp(join->host, JOIN))
 		return error_set(err, -ENOKEY, "there is no such join token");
-	if (!fleet_host_is_valid(host))
-		return error_set(err, -EINVAL, "'%s' can't be the name of a host", host);
+	r = check_host_name(host, err);
+	if (r < 0)
+		return r;
 	if (strlen(token) != FLEET_TOKEN_SIZE - 1 ||
 	    strspn(token, "0123456789abcdef") != FLEET_TOKEN_SIZE - 1)
 		return error_set(err, -EINVAL, "a token has 64 hexadecimal digits");

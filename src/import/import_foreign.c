@@ -26,6 +26,9 @@
 /* More events than any tool counts at once: a text that has them is no recording. */
 #define EVENTS_MAX 1024
 
+/* A program that pushes a profile has fewer. */
+#define PUSHED_EVENTS_MAX 64
+
 /*
  * The place of a name: a slot of 1 MiB by a hash of 43 bits. It is in the upper half of the
  * offsets, where no file has code. A frame lies behind its slot's first byte, because the look-up
@@ -112,12 +115,20 @@ static int read_samples(struct importer *im, struct error *err)
 
 /* The first pass: which events there are, and when. */
 
+static uint32_t events_most(const struct importer *im)
+{
+	bool is_pushed = im->format == FOREIGN_OTLP || im->format == FOREIGN_INGEST ||
+			 im->format == FOREIGN_PUSH;
+
+	return is_pushed ? PUSHED_EVENTS_MAX : EVENTS_MAX;
+}
+
 static int survey(struct foreign_sink *sink, const struct foreign_sample *s)
 {
 	struct importer *im = (struct importer *)sink;
 	string_id name = import_foreign_add_text(&im->event_names, s->event);
 
-	if (name.n > EVENTS_MAX)
+	if (name.n > events_most(im))
 		return -E2BIG;
 	if (reserve_check() < 0)
 		return -ENOMEM;
@@ -490,8 +501,8 @@ static int import_samples(struct importer *im, struct error *err)
 	im->sink.sample = survey;
 	r = read_samples(im, damage);
 	if (r == -E2BIG)
-		return error_set(err, r, "%s: it has more than %d events; is it %s?", path,
-				 EVENTS_MAX, format);
+		return error_set(err, r, "%s: it has more than %" PRIu32 " events; is it %s?", path,
+				 events_most(im), format);
 	if (!im->has_samples)
 		return error_set(err, im->facts.n_bad ? -EBADMSG : -ENODATA,
 				 "%s: there is no sample in it%s, read as %s%s%s", path,

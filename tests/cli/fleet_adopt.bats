@@ -75,10 +75,79 @@ has_all() {
 	[ "$(assay fleet hosts fleet --format json | jq -c '.hosts[0] | [.samples, .expired_on_host]')" = '[120,0]' ]
 	assay fleet audit fleet
 	run -2 assay fleet adopt fleet
-	[[ "$output" == *"name the fleet, the history of the profiles"* ]]
-	run -2 assay fleet adopt fleet pushed ../x
+	[[ "$output" == *"name the fleet, and the history of the profiles"* ]]
 	run -1 assay fleet adopt fleet absent
 	[[ "$output" == *"cannot read absent"* ]]
+}
+
+# A profile of 60 samples and so many events: push_events PREFIX SECONDS [HISTORY]
+push_events() {
+	python3 "$ROOT/tests/cli/push.py" events "$1" 60 >body
+	assay import -q "--into=${3-pushed}" --body=ingest --name=many "--start=@$2" -- body
+}
+
+@test "a push that names many events, or can't be read, harms no other" {
+	push_events a- "$then" || skip "built without protobuf-c"
+	python3 "$ROOT/tests/cli/push.py" events y 40 >second
+	python3 "$ROOT/tests/cli/push.py" request a body b second >pushes
+	run -1 assay import -q --into=pushed --body=push "--start=@$then" -- pushes
+	[[ "$output" == *"more than 64 events"* ]]
+	assay record -q -o rec "$PROGRAMS/split" 0.2cpu
+	mkdir -p store/samples/current
+	cp -r rec "store/samples/current/$(date -u -d "@$(stat -c %Y rec)" +%Y%m%dT%H%M%S.000Z)"
+	assay ship --to dir:fleet --once -q --host web1 store
+	# Two hosts that have too many events together: one of them is left out.
+	for i in 1 2; do
+		push_events "b$i-" "$then"
+		push_events "c$i-" "$then" other
+	done
+	push_events d- "$then" other
+	assay fleet adopt fleet pushed
+	assay ship --to dir:fleet --once -q --host other other
+	run -0 assay report -i fleet --by host -t 0
+	[[ "$output" == *"fleet/"*" is left out: it has 180 events"* ]]
+	[[ "$output" == *" web1"* ]]
+	# Together, the pushes of these ten minutes have too many for one part.
+	for i in 1 2 3 4 5; do
+		push_events "e$i-" $((then + 600))
+	done
+	push_at shop $((then + 600))
+	assay fleet adopt fleet pushed
+	[ "$(assay fleet hosts fleet --format json | jq '.hosts[] | select(.host == "pushed") | .samples')" = $((3 * 60 + 5 * 60 + 15)) ]
+	run -0 assay report -i fleet --by host -t 0
+	[[ "$output" == *"host pushed is left out: more than 256 different events"* ]]
+	[[ "$output" == *" web1"* ]]
+	# A part that is damaged is named, and the others are sent.
+	push_at bad $((then + 1200))
+	for part in pushed/samples/current/2*; do
+		[ -z "$(assay report -i "$part" --by service --format json 2>/dev/null | jq '.rows[] | select(.service == "bad")')" ] || echo x >"$part/samples/current/0000.segment"
+	done
+	push_at good $((then + 1200))
+	run -1 assay fleet adopt fleet pushed
+	[[ "$output" == *"1 blocks with 15 samples"*"1 parts or blocks were left out"* ]]
+}
+
+@test "the host of pushed profiles has its name alone, and one process at a time" {
+	push_at shop "$then"
+	run -2 assay ship --to dir:fleet --once --host pushed pushed
+	[[ "$output" == *"is the name of the host with the profiles that programs push"* ]]
+	assay fleet adopt fleet pushed
+	run -2 assay fleet enroll fleet pushed
+	[[ "$output" == *"is the name of the host with the profiles that programs push"* ]]
+	exec 9>fleet/.adopting
+	flock 9
+	run -1 assay fleet adopt fleet pushed
+	[[ "$output" == *"another process makes blocks of pushed profiles"* ]]
+	exec 9>&-
+	echo "$(printf 'a%.0s' {1..64}) pushed" >fleet/.tokens
+	chmod 600 fleet/.tokens
+	run -1 assay fleet adopt fleet pushed
+	[[ "$output" == *"has a token of a host 'pushed'"* ]]
+	rm fleet/.tokens
+	[ "$(id -u)" = 0 ] || return 0
+	chown -R nobody fleet
+	run -1 assay fleet adopt fleet pushed
+	[[ "$output" == *"belongs to user"* ]]
 }
 
 @test "adopting profiles can be killed at any time" {

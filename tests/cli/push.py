@@ -5,6 +5,7 @@
 push.py form FILE                       multipart/form-data as of Pyroscope's clients; the profile is behind another part
 push.py request SERVICE FILE [...]      a PushRequest with a series for each SERVICE and FILE
 push.py otlp KIND                       an OTLP request of three samples; KIND: v1.9, older, v1.10, unsure, or empty without them
+push.py events PREFIX N                 a pprof profile of one sample with N events, whose names begin with PREFIX
 The numbers of fields are those of push.proto and profiles.proto, which this program does not read.
 """
 import struct
@@ -43,6 +44,14 @@ def packed(*numbers):
     return b"".join(map(varint, numbers))
 
 
+def events(prefix, n):
+    strings = ["", "count", "work"] + [f"{prefix}{i}" for i in range(n)]
+    yield b"".join(field(1, field(1, 3 + i) + field(2, 1)) for i in range(n))
+    yield field(2, field(1, packed(1)) + field(2, packed(*[1] * n)))
+    yield field(4, field(1, 1) + field(4, field(1, 1))) + field(5, field(1, 1) + field(2, 2))
+    yield b"".join(field(6, text) for text in strings)
+
+
 SAMPLES = {
     "v1.10": field(1, 1) + field(2, packed(1, 2)) + field(4, packed(5)),
     "v1.9": field(1, 1) + field(2, packed(5)) + field(3, packed(1)) + field(4, 1),
@@ -68,7 +77,7 @@ def otlp(kind):
 
 def main():
     command, *words = sys.argv[1:]
-    out = {"form": lambda: b"".join(form(*words)), "request": lambda: b"".join(request(words)), "otlp": lambda: otlp(*words)}[command]()
+    out = {"form": lambda: b"".join(form(*words)), "request": lambda: b"".join(request(words)), "otlp": lambda: otlp(*words), "events": lambda: b"".join(events(words[0], int(words[1])))}[command]()
     sys.stdout.buffer.write(out)
 
 

@@ -8,13 +8,15 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/fleet_adopt.h"
 #include "fleet/fleet_store.h"
+#include "fleet/fleet_tokens.h"
 #include "guard/parser.h"
 
-#define USUAL_HOST   "pushed"
 #define PARSER_BYTES ((uint64_t)512 << 20)
 
 static volatile sig_atomic_t adopt_is_over;
@@ -30,7 +32,8 @@ static bool adopt_stops(void)
 	return adopt_is_over;
 }
 
-static int adopt_once(struct fleet_adopt *a, struct error *err)
+/* `n_unread` is that of the last round: each part has one warning. */
+static int adopt_once(struct fleet_adopt *a, uint32_t *n_unread, struct error *err)
 {
 	struct fleet_adopt_result result;
 	int r = fleet_adopt_round(a, &result, err);
@@ -43,10 +46,25 @@ static int adopt_once(struct fleet_adopt *a, struct error *err)
 		log_warning("%" PRIu64 " samples can't be sent any longer: their parts were "
 			    "merged or removed",
 			    result.expired);
-	if (r >= 0 && result.n_unread)
-		return error_set(err, -EBADMSG, "%" PRIu32 " parts or blocks were left out",
-				 result.n_unread);
+	if (r >= 0 && result.n_unread && result.n_unread != *n_unread)
+		r = error_set(err, -EBADMSG, "%" PRIu32 " parts or blocks were left out",
+			      result.n_unread);
+	*n_unread = result.n_unread;
 	return r;
+}
+
+/* Files of root would keep the gateway out, and a host of this name would be refused. */
+static int check_fleet(const char *fleet, struct error *err)
+{
+	cleanup(close_at_exit) int lock = fleet_lock(fleet, err);
+
+	if (lock >= 0 && fleet_is_enrolled(fleet, FLEET_PUSHED_HOST))
+		return error_set(
+			err, -EEXIST,
+			"%s has a token of a host '%s', which is the name of the host with "
+			"pushed profiles: forget it, or enroll it by another name",
+			fleet, FLEET_PUSHED_HOST);
+	return MIN(lock, 0);
 }
 
 int fleet_adopt_run(const struct fleet_args *args, const struct option_list *operands,
@@ -55,36 +73,31 @@ int fleet_adopt_run(const struct fleet_args *args, const struct option_list *ope
 	const struct sigaction on_end = { .sa_handler = end_adopt };
 	const struct timespec pause =
 		timespec_of_ns((uint64_t)(args->interval_s * (double)NS_PER_SECOND));
-	struct fleet_adopt_config config = { .host = USUAL_HOST,
-					     .max_bytes = args->push_bytes,
-					     .stops = adopt_stops };
+	struct fleet_adopt_config config = { .max_bytes = args->push_bytes, .stops = adopt_stops };
 	struct fleet_adopt *a;
+	uint32_t n_unread = 0;
 	int r;
 
-	if (operands->n < 2 || operands->n > 3)
+	if (operands->n != 2)
 		return error_set(err, -EINVAL,
-				 "adopt: name the fleet, the history of the profiles, and perhaps "
-				 "the name of a host");
+				 "adopt: name the fleet, and the history of the profiles");
 	config.fleet = operands->data[0];
 	config.history = operands->data[1];
-	if (operands->n > 2)
-		config.host = operands->data[2];
-	if (!fleet_host_is_valid(config.host))
-		return error_set(err, -EINVAL, "'%s' can't be the name of a host", config.host);
 	if (!args->follow && access(config.history, R_OK) < 0)
 		return error_errno(err, -errno, "cannot read %s", config.history);
 	r = fleet_make(config.fleet, err);
+	r = r < 0 ? r : check_fleet(config.fleet, err);
 	if (r < 0)
 		return r;
 	sigaction(SIGINT, &on_end, NULL);
 	sigaction(SIGTERM, &on_end, NULL);
 	parser_use_children(PARSER_BYTES);
 	a = fleet_adopt_new(&config);
-	r = args->follow ? 0 : adopt_once(a, err);
+	r = args->follow ? 0 : adopt_once(a, &n_unread, err);
 	while (args->follow && !adopt_is_over) {
 		struct error why = { 0 };
 
-		if (adopt_once(a, &why) < 0 && !adopt_is_over)
+		if (adopt_once(a, &n_unread, &why) < 0 && !adopt_is_over)
 			log_warning("pushed profiles: %s", why.text);
 		if (!adopt_is_over)
 			nanosleep(&pause, NULL); /* a signal ends it */
