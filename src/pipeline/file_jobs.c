@@ -132,15 +132,20 @@ static bool is_user_busy(const struct file_jobs *j, uint32_t user)
 	return false;
 }
 
+static int rank_of(const struct file_job *job)
+{
+	return job->is_long - job->is_urgent;
+}
+
 /* Whether a job comes before an older one. */
 static bool comes_before(const struct file_jobs *j, const struct file_job *job,
 			 const struct file_job *older)
 {
-	return job->user == older->user ? job->is_urgent && !older->is_urgent
+	return job->user == older->user ? rank_of(job) < rank_of(older)
 					: used_ns(j, job->user) < used_ns(j, older->user);
 }
 
-/* Of the user whose jobs took the least time: the oldest urgent job, or the oldest. NULL: none. */
+/* Of the user whose jobs took the least time: the oldest one of the first rank. NULL: none. */
 static struct file_job *take_job(struct file_jobs *j)
 {
 	struct file_job **best = NULL;

@@ -29,7 +29,8 @@ struct file_job {
 	void (*run)(struct file_job *);  /* on a thread; not called for a refused job */
 	void (*done)(struct file_job *); /* on the owner's thread */
 	void (*free)(struct file_job *); /* after that, or if there is no owner any more */
-	bool is_urgent;                  /* it is done before others of its user */
+	bool is_urgent;                  /* it is done before others of its user, … */
+	bool is_long;                    /* … and this one after others */
 	bool is_refused;
 	struct file_job *next;
 };

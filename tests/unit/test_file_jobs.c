@@ -48,7 +48,8 @@ static void add_job(struct file_jobs *j, uint32_t user, char mark, int fd, char 
 				    .run = run_job,
 				    .done = log_job,
 				    .free = free_job,
-				    .is_urgent = mark >= 'A' && mark <= 'Z' };
+				    .is_urgent = mark >= 'A' && mark <= 'Z',
+				    .is_long = mark >= '0' && mark <= '9' };
 	t->mark = mark;
 	t->fd = fd;
 	t->log = log;
@@ -75,8 +76,8 @@ static void jobs_of_a_user_are_done_in_order(void **state)
 	file_jobs_free(j);
 }
 
-/* Large letters are urgent. */
-static void an_urgent_job_comes_before_others_of_its_user(void **state)
+/* Large letters are urgent, and digits are long. */
+static void urgent_jobs_come_first_and_long_ones_last(void **state)
 {
 	struct file_jobs *j = file_jobs_new();
 	char log[8] = "";
@@ -85,12 +86,14 @@ static void an_urgent_job_comes_before_others_of_its_user(void **state)
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	add_job(j, 1, 'A', fds[0], log);
+	add_job(j, 1, '1', -1, log);
 	add_job(j, 1, 'b', -1, log);
+	add_job(j, 1, '2', -1, log);
 	add_job(j, 1, 'C', -1, log);
 	add_job(j, 1, 'D', -1, log);
 	assert_int_equal(write(fds[1], "", 1), 1);
 	wait_for_jobs(j, 0);
-	assert_string_equal(log, "ACDb");
+	assert_string_equal(log, "ACDb12");
 	file_jobs_free(j);
 	close(fds[0]);
 	close(fds[1]);
@@ -217,7 +220,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jobs_of_a_user_are_done_in_order),
-		cmocka_unit_test(an_urgent_job_comes_before_others_of_its_user),
+		cmocka_unit_test(urgent_jobs_come_first_and_long_ones_last),
 		cmocka_unit_test(a_job_that_is_stuck_holds_up_its_user_alone),
 		cmocka_unit_test(a_user_whose_time_is_used_up_is_refused),
 		cmocka_unit_test(jobs_hurry_until_their_user_has_used_much_time),
