@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A day of ClickHouse that is to be dropped and stored again from the directory of a fleet: whether
- * this would lose samples, and whether such a day is still to be stored.
+ * Days of ClickHouse that are dropped and stored again from the directory of a fleet. Tells whether
+ * this would lose samples, and which days are still to be stored.
  *
  * FLEET/.rebuilding has a line for each day that was dropped and is not stored again yet: the
  * seconds of its beginning. Whoever loads the fleet looks at all blocks then. The file changes

@@ -78,7 +78,7 @@ struct block_filter {
 int session_format(const char *path);
 
 /*
- * For a program that would replace the session at `path` (or the folder of segments).
+ * A program that would replace the session at `path` (or the folder of segments) asks first.
  * -EPROTONOSUPPORT, with a message: a newer assay wrote it. 0 also if no session is there.
  */
 int session_refuse_newer(const char *path, struct error *err);
