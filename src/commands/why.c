@@ -144,7 +144,7 @@ static bool is_cut_node(const struct profile *p, uint32_t node)
 {
 	const struct profile_node *n = &p->nodes.data[node];
 
-	return n->depth == 1 &&
+	return n->depth &&
 	       image_is_cut_mark(p->images.data[p->functions.data[n->function].image].image);
 }
 
@@ -160,7 +160,7 @@ static bool has_cut_marks(const struct profile *p)
 /* A stack ends in its outermost frame of code. */
 static bool is_outermost(const struct profile *p, const struct profile_node *node)
 {
-	return node->depth == 1 || (node->depth == 2 && is_cut_node(p, node->parent));
+	return node->depth == 1 || is_cut_node(p, node->parent);
 }
 
 /*
