@@ -59,7 +59,7 @@ check_ticks() { # EVENT
 		say() { echo "$1" >&8 && until read -r answer <&9; do sleep 0.02; done 2>reads; }
 		"$0" golden.py 50
 		say "enable cpu-clock"
-		"$0" golden.py 200
+		"$0" golden.py 500
 		say disable
 		"$0" golden.py 50
 		say evlist' "$PYTHON" 8<> <(:) 9<> <(:) 2>log

@@ -35,6 +35,7 @@ struct cut_world {
 
 static void cut_world_init(struct cut_world *x)
 {
+	*x = (struct cut_world){ 0 };
 	world_init(&x->w);
 	for (uint32_t i = 0; i < N_CODES; i++) {
 		const struct image of = { .kind = codes[i].kind, .path = codes[i].image };
