@@ -29,7 +29,7 @@ check_ticks() { # EVENT
 	[ ! -e /sys/kernel/tracing/events/lock/contention_begin ] || options+=("--kernel-locks")
 	for option in "${options[@]}"; do
 		# shellcheck disable=SC2086,SC2153
-		assay record -e cpu-clock -F 500 $option -o s -- "$PYTHON" golden.py 200 >cpu_ms
+		assay record -e cpu-clock -F 500 $option -o s -- "$PYTHON" golden.py 500 >cpu_ms
 		check_clock
 		check_ticks cpu-clock
 		[[ "$option" != *task-clock* ]] || check_ticks task-clock
@@ -39,7 +39,7 @@ check_ticks() { # EVENT
 		fi
 	done
 	# Events of a group are on at the same time.
-	assay record -e '{cpu-clock,task-clock}' -F 500 -o s -- "$PYTHON" golden.py 100 >cpu_ms
+	assay record -e '{cpu-clock,task-clock}' -F 500 -o s -- "$PYTHON" golden.py 400 >cpu_ms
 	check_ticks cpu-clock
 	check_ticks task-clock
 }
@@ -47,10 +47,10 @@ check_ticks() { # EVENT
 @test "Python's functions are in samples of some CPUs, after a delay, and between messages" {
 	need_python
 	cp "$ROOT/tests/programs/lang/golden.py" .
-	assay record -e cpu-clock -F 500 -C 0 -o s -- taskset -c 0 "$PYTHON" golden.py 200 >cpu_ms
+	assay record -e cpu-clock -F 500 -C 0 -o s -- taskset -c 0 "$PYTHON" golden.py 500 >cpu_ms
 	check_clock
 	check_ticks cpu-clock
-	assay record -e cpu-clock -F 500 -D 100 -o s -- "$PYTHON" golden.py 300
+	assay record -e cpu-clock -F 500 -D 100 -o s -- "$PYTHON" golden.py 600
 	check_clock
 	fact s .first_sample_s
 	[ "$(fact s '.first_sample_s >= 0.1')" = true ]
@@ -83,7 +83,7 @@ check_ticks() { # EVENT
 @test "Python's functions are in the CPU samples beside tracepoints and allocations, and a note names those without" {
 	need_python
 	cp "$ROOT/tests/programs/lang/golden.py" .
-	run assay record -e cpu-clock -F 500 --alloc -o s -- "$PYTHON" golden.py 200
+	run assay record -e cpu-clock -F 500 --alloc -o s -- "$PYTHON" golden.py 500
 	echo "$output"
 	[ "$status" = 0 ]
 	[[ "$output" == *"stacks of allocations have no Python functions"* ]]
@@ -92,7 +92,7 @@ check_ticks() { # EVENT
 	run assay record --alloc -o s -- "$PYTHON" golden.py 5
 	[[ "$output" == *"Python functions are missing: stacks of allocations have native frames alone"* ]]
 	[ -d /sys/kernel/tracing/events/sched ] || skip "no tracefs here: tracepoints were not tried"
-	assay record -e sched:sched_switch -e cpu-clock -e task-clock -F 500 -o s -- "$PYTHON" golden.py 200 >cpu_ms
+	assay record -e sched:sched_switch -e cpu-clock -e task-clock -F 500 -o s -- "$PYTHON" golden.py 500 >cpu_ms
 	check_clock "perf rings and BPF"
 	check_ticks cpu-clock
 	check_ticks task-clock
@@ -109,7 +109,7 @@ check_ticks() { # EVENT
 	run assay record -e "$events,alignment-faults,emulation-faults" -o s -- "$PYTHON" golden.py 5
 	[[ "$output" == *"Python functions are missing: a BPF program takes at most 8 events"* ]]
 	[[ "$(assay report -i s)" == *"Python functions are missing: a BPF program takes at most 8 events"* ]]
-	assay record -e "$events,alignment-faults" -o s -- "$PYTHON" golden.py 200
+	assay record -e "$events,alignment-faults" -o s -- "$PYTHON" golden.py 500
 	check_clock
 }
 

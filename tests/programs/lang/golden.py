@@ -10,9 +10,9 @@ import zlib
 DATA = bytes(1 << 20)
 
 
-def spin(n=3000):
+def spin():
     x = 0
-    for i in range(n):
+    for i in range(2000 + time.monotonic_ns() % 2048):  # no round takes as long as the one before
         x += i * i
     return x
 
