@@ -69,17 +69,58 @@ await run({
 		equal(await page.locator("main img").count(), 0, "no markup");
 		await page.unrouteAll({ behavior: "wait" });
 	},
+	async many() {
+		// Of ten thousand hosts, the first are shown. They can be searched, sorted and paged, and Live keeps what was chosen.
+		const { hosts: [host] } = await ask("hosts?source=fleet"), count = 10000;
+		const hosts = Array.from({ length: count }, (_, i) => ({ ...host, host: `web${i}`, samples: i, backlog: (i * 7919) % count, labels: { zone: `z${i % 3}` }, refused: i === 77 ? 2 : 0, refusal: "a wrong clock" }));
+		await page.route((url) => url.pathname === "/api/v1/hosts", (route) => route.fulfill({ json: { schema: 1, hosts } }));
+		await show("source=fleet&view=hosts&frames=language");
+		equal((await column(1)).slice(-2), ["web98", "web99"], "the first hosts");
+		await rowsShow("100 of 10,000 hosts");
+		await rowsShow("1 of 10,000 hosts have trouble");
+		const press = (title) => page.locator("main th button", { hasText: new RegExp(`^${title}$`) }).press("Enter");
+		await press("Blocks that wait");
+		equal((await column(11)).slice(0, 2), ["9,999", "9,998"], "the longest backlog comes first");
+		equal(await page.locator("th[aria-sort=descending]").textContent(), "Blocks that wait", "the sorted column");
+		equal(await page.evaluate(() => document.activeElement.dataset.focus), "sort Blocks that wait", "the focus stays");
+		await page.keyboard.press("Enter");
+		equal((await column(11)).slice(0, 2), ["0", "1"], "the shortest backlog");
+		await press("Trouble");
+		equal((await column(1))[0], "web77", "trouble comes before no trouble");
+		await page.locator("main input[type=search]").fill("zone=z1");
+		await press("Samples");
+		equal((await column(1)).slice(0, 2), ["web9997", "web9994"], "hosts of a label, by samples");
+		await rowsShow("100 of 10,000 hosts; 3,333 have “zone=z1”");
+		await page.locator("main button", { hasText: "100 more" }).click();
+		equal((await column(1)).length, 200, "more of them");
+		await accessible("many hosts");
+		await page.locator("main input[type=search]").fill("WEB1234");
+		equal(await column(1), ["web1234"], "the host of a name");
+		equal(await page.locator("main button", { hasText: "100 more" }).isVisible(), false, "all are shown");
+		const first = await page.locator("main table").elementHandle();
+		await page.locator("#live").evaluate((box) => box.checked = true); // it shows the old answer until the new one is there
+		await page.locator("#query button[type=submit]").evaluate((button) => button.click());
+		await page.waitForFunction((old) => !old.isConnected && document.querySelector("main table"), first);
+		equal(await column(1), ["web1234"], "the search stays");
+		equal(await page.evaluate(() => document.activeElement.dataset.focus), "find", "the focus stays");
+		await page.locator("#live").evaluate((box) => box.checked = false);
+		await page.locator("main input[type=search]").fill("<img src=x>");
+		await rowsShow("0 of 10,000 hosts");
+		equal(await page.locator("main img").count(), 0, "no markup");
+		await page.locator("main input[type=search]").fill("");
+		await page.unrouteAll({ behavior: "wait" });
+	},
 	async blocks() {
 		// From a host to one of its blocks by keys alone, and to its stacks.
 		await show("source=fleet&view=hosts");
 		await page.locator("#main").focus();
-		await tabTo("main button.link");
+		await tabTo("main tbody button.link");
 		await page.keyboard.press("Enter");
 		await page.locator("th", { hasText: "Part of the host" }).waitFor();
 		equal(await page.locator("#filter").inputValue(), 'host="db1"', "the host");
 		const { blocks } = await ask("blocks?source=fleet&filter=host:db1");
 		equal(await column(3), blocks.map((one) => one.samples.toLocaleString("en-US")), "samples of its blocks");
-		await tabTo("main button.link");
+		await tabTo("main tbody button.link");
 		await page.keyboard.press("Enter");
 		await frame().locator("html[data-ready]").waitFor();
 		equal(await page.locator("#since").inputValue(), `@${blocks[0].start_seconds}`, "the time");
@@ -104,6 +145,29 @@ await run({
 		await page.locator("section[aria-label=Hosts] button.link", { hasText: "db1" }).click();
 		await page.locator("th", { hasText: "Part of the host" }).waitFor();
 		equal([...new Set(await column(2))], ["db1"], "blocks of the host");
+	},
+	async week() {
+		// The same hosts have the same services a week before: all samples of work, with half of the events.
+		const { rows: [row] } = await ask("values?source=updated&by=service"), week = 7 * 86400, asked = [];
+		const before = Math.round(row.events / 2), series = await ask("series?source=updated&by=service&limit=300");
+		await page.route((url) => url.pathname === "/api/v1/blocks", (route) => route.fulfill({ json: { schema: 1, blocks: [{}] } }));
+		await page.route((url) => url.pathname === "/api/v1/values" && Number(url.searchParams.get("since")?.slice(1)) < series.start_seconds, async (route) => {
+			const query = new URL(route.request().url()).searchParams, start = Number(query.get("since").slice(1));
+			asked.push([start, Number(query.get("until").slice(1))]);
+			query.set("since", `@${start + week}`);
+			query.set("until", `@${Number(query.get("until").slice(1)) + week}`);
+			const response = await route.fetch({ url: `${origin}/api/v1/values?${query}` }), json = await response.json();
+			json.rows.forEach((one) => one.events = before);
+			json.header.start = new Date(1000 * (start + (query.get("frames") ? 3600 : 0))).toISOString();
+			await route.fulfill({ response, json });
+		});
+		await show("source=updated&view=services&frames=native");
+		equal(await column(6), [`+${(100 * (row.events - before) / before).toFixed(0)} %`], "the trend");
+		equal(asked, [[series.start_seconds - week, series.start_seconds + series.steps * series.step_seconds - week]], "the time of the week before");
+		await rowsShow("CPU seconds against the same time a week before (3 hosts have samples now, 3 hosts had some then). Cost");
+		await page.unrouteAll({ behavior: "wait" });
+		await show("source=updated&view=services&frames=language");
+		await rowsShow("there are no samples of a week before");
 	},
 	async events() {
 		// CPU seconds of an event at a frequency need one rate of all hosts. Waits are no CPU time.

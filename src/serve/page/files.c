@@ -8,6 +8,7 @@ const struct serve_file serve_files[] = {
 	{ "/serve.css", "text/css; charset=utf-8", serve_style },
 	{ "/facts.js", "text/javascript; charset=utf-8", serve_facts_script },
 	{ "/fleet.js", "text/javascript; charset=utf-8", serve_fleet_script },
+	{ "/list.js", "text/javascript; charset=utf-8", serve_list_script },
 	{ "/parts.js", "text/javascript; charset=utf-8", serve_parts_script },
 	{ "/selector.js", "text/javascript; charset=utf-8", serve_selector_script },
 	{ "/series.js", "text/javascript; charset=utf-8", serve_series_script },

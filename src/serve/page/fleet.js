@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The pages of a fleet: services and their cost, hosts, blocks, builds, coverage.
 
+import { longTable } from "./list.js";
 import { base, element, number, quoted, share, showTable } from "./parts.js";
 import { operands, withMatcher } from "./selector.js";
 import { drawn, seriesChart, timeText } from "./series.js";
@@ -26,6 +27,26 @@ function troublesOf(r) {
 		r.expired_on_host ? `${number(r.expired_on_host)} samples expired before they were sent` : ""].filter(Boolean).join("; ");
 }
 
+const labelText = (r) => Object.entries(r.labels).map(([name, value]) => `${name}=${value}`).join(", ");
+
+function hostsView(json, toBlocks) {
+	const spoke = (value) => (r) => r.seen_seconds ? value(r) : "", lost = (r) => r.samples + r.lost ? r.lost / (r.samples + r.lost) : undefined;
+	const has = json.hosts.filter(troublesOf).length, made = element("div");
+	made.append(element("p", has ? `${number(has)} of ${number(json.hosts.length)} hosts have trouble.` : "No host has trouble.", { class: "quiet" }),
+		longTable("hosts", json.hosts, [
+			["Host", toBlocks, "name", (r) => r.host], ["Last block ends", (r) => whenOf(r.last_seconds), "", (r) => r.last_seconds || undefined],
+			["Spoke last", (r) => whenOf(r.seen_seconds), "", (r) => r.seen_seconds || undefined],
+			["Blocks", (r) => number(r.blocks), "number", (r) => r.blocks], ["Samples", (r) => number(r.samples), "number", (r) => r.samples],
+			["Lost", (r) => number(r.lost), "number", (r) => r.lost], ["Share lost", lostShare, "number", lost],
+			["Samples a second on each CPU", (r) => r.rate_hz ? number(r.rate_hz) : "", "number", (r) => r.rate_hz || undefined],
+			["CPUs", (r) => r.cpus || "", "number", (r) => r.cpus || undefined],
+			["Clock", spoke((r) => skewText(r.skew_ms)), "number", spoke((r) => Math.abs(r.skew_ms))],
+			["Blocks that wait", spoke((r) => number(r.backlog)), "number", spoke((r) => r.backlog)],
+			["Version", (r) => r.version], ["Labels", labelText, "name"], ["Trouble", troublesOf, "name"]],
+		(r) => [r.host, r.version, labelText(r), troublesOf(r)]));
+	return made;
+}
+
 // ---- services ----
 
 // Events that count time in which threads wait, as the store names them.
@@ -42,13 +63,68 @@ function cpuSecondsOf(event) {
 
 const sum = (values) => values.reduce((all, one) => all + one, 0);
 
-// The later half of the steps against the earlier half, in percent.
-function growth(values) {
-	const half = Math.floor(values.length / 2), before = sum(values.slice(0, half)), after = sum(values.slice(values.length - half));
-	return before && half ? 100 * (after - before) / before : undefined;
+// In percent.
+const growth = (before, now) => before ? 100 * (now - before) / before : undefined;
+
+// The later half of the steps against the earlier half.
+function halvesGrowth(values) {
+	const half = Math.floor(values.length / 2);
+	return half ? growth(sum(values.slice(0, half)), sum(values.slice(values.length - half))) : undefined;
 }
 
 const growthText = (n) => n === undefined ? "" : `${n < 0 ? "−" : "+"}${Math.abs(n).toFixed(0)} %`;
+
+// ---- the week before ----
+
+const weekSeconds = 7 * 86400, trendLimit = 1000;
+
+const answerOf = (page, state, from, to) => page.ask("values", { ...page.query({ ...state, since: `@${from}`, until: `@${to}` }, "source", "filter", "since", "until"),
+	by: "service", limit: trendLimit });
+
+// Samples and CPU seconds of each service in an answer, for an event. Without a rate, `seconds` is undefined.
+function sumsOf(json, event) {
+	const secondsOf = cpuSecondsOf(json.header.events.find((one) => one.name === event));
+	const rows = json.rows.filter((one) => one.event === event && one.samples && !one.other);
+	return { isWhole: json.rows.every((one) => !one.other), hasSeconds: Boolean(secondsOf), hosts: json.header.hosts, start: Date.parse(json.header.start) / 1000,
+		services: new Map(rows.map((r) => [r.service, { samples: r.samples, seconds: secondsOf?.(r) }])) };
+}
+
+// The services of a series in its time, or in its last week if it is longer, and in the same time a week before. Undefined if nothing is known of that.
+// begins: when the samples of the week before begin, if they lack its beginning.
+async function weekBefore(page, state, json, event) {
+	const end = json.start_seconds + json.steps * json.step_seconds, start = Math.max(json.start_seconds, end - weekSeconds);
+	try {
+		const { blocks } = await page.ask("blocks", { source: state.source, filter: hostsOf(state.filter), since: `@${start - weekSeconds}`, until: `@${end - weekSeconds}`, limit: 1 });
+		if (!blocks.length)
+			return undefined;
+		const before = sumsOf(await answerOf(page, state, start - weekSeconds, end - weekSeconds), event);
+		const begins = before.start > start - weekSeconds + (end - start) / 10 ? before.start : 0; // so late that it is part of a week alone
+		return before.services.size ? { before, now: sumsOf(await answerOf(page, state, start, end), event), begins } : undefined;
+	} catch (problem) {
+		if (problem.name === "AbortError")
+			throw problem;
+		return undefined; // no samples, or a token that is for one window alone
+	}
+}
+
+// The growth of a service as text, and as a number. A service that is beyond the limit of the week before has none.
+function weekTrend({ before, now }, service) {
+	const old = before.services.get(service), young = now.services.get(service), what = before.hasSeconds && now.hasSeconds ? "seconds" : "samples";
+	if (!old)
+		return young && before.isWhole ? "new" : "";
+	return young ? growthText(growth(old[what], young[what])) : "";
+}
+
+const hostsText = (hosts) => hosts ? `${number(hosts.with_samples)} hosts` : "";
+
+function trendSentence(week) {
+	if (!week)
+		return "Trend: the later half of the time against the earlier half, as there are no samples of a week before";
+	const { before, now, begins } = week;
+	return `Trend: ${before.hasSeconds && now.hasSeconds ? "CPU seconds" : "samples"} against the same time a week before${
+		before.hosts && now.hosts ? ` (${hostsText(now.hosts)} have samples now, ${hostsText(before.hosts)} had some then)` : ""}${
+		begins ? `. The samples of then begin late, at ${timeText(begins)}` : ""}`;
+}
 
 // A line of the values, as wide as a word.
 function sparkline(values, label) {
@@ -60,18 +136,20 @@ function sparkline(values, label) {
 
 const costText = (seconds, price) => `${(seconds / 3600 * price.price).toLocaleString(undefined, { maximumFractionDigits: 2 })} ${price.unit}`;
 
-function servicesView(json, price, toService) {
+async function servicesView(page, state, json, toService) {
+	const price = page.price();
 	const first = json.series.find((one) => !isWait(one.event)) ?? json.series[0], rows = json.series.filter((one) => one.event === first?.event);
 	const secondsOf = cpuSecondsOf(json.header.events.find((one) => one.name === first?.event)), all = sum(rows.map((r) => r.samples));
 	const seconds = secondsOf ? [["CPU s", (r) => secondsOf(r).toLocaleString(undefined, { maximumFractionDigits: 1 }), "number"]] : [];
 	const money = secondsOf && price ? [["Cost", (r) => costText(secondsOf(r), price), "number"]] : [];
-	const made = element("div");
-	made.append(element("p", `Trend: the later half of the time against the earlier half${money.length ? `. Cost: ${price.price} ${price.unit} for an hour of a CPU` : ""}.`, { class: "quiet" }),
+	const week = first && await weekBefore(page, state, json, first.event), made = element("div");
+	const trend = (r) => week ? weekTrend(week, r.service) : growthText(halvesGrowth(r.values));
+	made.append(element("p", `${trendSentence(week)}${money.length ? `. Cost: ${price.price} ${price.unit} for an hour of a CPU` : ""}.`, { class: "quiet" }),
 		showTable(rows, [["Service", (r) => r.other ? `${number(r.other)} others` : toService(r.service)],
 			...seconds, ...money,
 			["Samples", (r) => number(r.samples), "number"], ["Share", (r) => share(100 * r.samples / all), "number"],
-			["Trend", (r) => growthText(growth(r.values)), "number"],
-			["Over time", (r) => sparkline(r.values, `${r.service ?? "others"} over time, ${growthText(growth(r.values)) || "no trend"}`)]]));
+			["Trend", trend, "number"],
+			["Over time", (r) => sparkline(r.values, `${r.service ?? "others"} over time, ${trend(r) || "no trend"}`)]]));
 	return made;
 }
 
@@ -115,14 +193,15 @@ function coverageView(json, hosts, { open, go }, state) {
 	const counts = new Array(json.steps).fill(0);
 	for (const one of json.series.filter((one) => one.host !== undefined && one.event === first.event))
 		one.values.forEach((v, i) => { counts[i] += v > 0; });
+	const samples = (r) => r.one?.samples ?? 0, steps = (r) => r.one?.values.filter((v) => v > 0).length ?? 0;
 	const reporting = [{ event: "hosts", hosts: "hosts with samples", samples: rows.size, values: counts }];
 	const made = element("div");
 	made.append(seriesChart({ ...json, series: reporting }, "hosts", (from, to) => go({ since: `@${from}`, until: `@${to}` })),
-		showTable(hosts.map(({ host, last_seconds }) => ({ host, last_seconds, one: rows.get(host) })), [
-			["Host", (r) => open(r.host, { view: "blocks", filter: withMatcher(state.filter ?? "", "host", r.host) })],
-			["Samples here", (r) => number(r.one?.samples ?? 0), "number"],
-			["Steps with samples", (r) => `${r.one ? r.one.values.filter((v) => v > 0).length : 0} of ${json.steps}`, "number"],
-			["Last block ends", (r) => whenOf(r.last_seconds)]]));
+		longTable("known hosts", hosts.map(({ host, last_seconds }) => ({ host, last_seconds, one: rows.get(host) })), [
+			["Host", (r) => open(r.host, { view: "blocks", filter: withMatcher(state.filter ?? "", "host", r.host) }), "name", (r) => r.host],
+			["Samples here", (r) => number(samples(r)), "number", samples],
+			["Steps with samples", (r) => `${steps(r)} of ${json.steps}`, "number", steps],
+			["Last block ends", (r) => whenOf(r.last_seconds), "", (r) => r.last_seconds || undefined]], (r) => [r.host]));
 	return made;
 }
 
@@ -175,7 +254,7 @@ export function fleetViews(page) {
 	const ofHosts = (state) => ({ source: directory(state.source), filter: hostsOf(state.filter) });
 	const chosen = ["source", "filter", "since", "until"];
 	return {
-		services: { question: "series", arguments: chosen, fixed: { by: "service", limit: 300 }, make: (state, json) => servicesView(json, page.price(), toService(state)) },
+		services: { question: "series", arguments: chosen, fixed: { by: "service", limit: 300 }, make: (state, json) => servicesView(page, state, json, toService(state)) },
 		service: { question: "top", arguments: [...chosen, "frames"], fixed: { limit: 100 }, parts: fleetParts(open), make: (state, json) => showTable(json.rows, [
 			["Samples", (r) => number(r.samples), "number"], ["Share", (r) => share(r.percent), "number"], ["Function", page.functionLink], ["File of the code", (r) => base(r.image)]]) },
 		builds: { question: "values", arguments: chosen, fixed: { by: "image,build" }, make: async (state, json) =>
@@ -183,14 +262,7 @@ export function fleetViews(page) {
 		regressions: { arguments: chosen, fixed: { limit: 300 }, make: (state, json) => regressionsView(json, { functionOf: functionOf(state), toDiff: toDiff(state) }) },
 		coverage: { question: "series", arguments: chosen, fixed: { by: "host", limit: 10000 }, make: async (state, json) =>
 			coverageView(json, (await page.ask("hosts", ofHosts(state))).hosts, page, state) },
-		hosts: { arguments: ["source"], query: ofHosts, make: (state, json) => showTable(json.hosts, [
-			["Host", toBlocks], ["Last block ends", (r) => whenOf(r.last_seconds)], ["Spoke last", (r) => whenOf(r.seen_seconds)],
-			["Blocks", (r) => number(r.blocks), "number"], ["Samples", (r) => number(r.samples), "number"],
-			["Lost", (r) => number(r.lost), "number"], ["Share lost", lostShare, "number"],
-			["Samples a second on each CPU", (r) => r.rate_hz ? number(r.rate_hz) : "", "number"], ["CPUs", (r) => r.cpus || "", "number"],
-			["Clock", (r) => r.seen_seconds ? skewText(r.skew_ms) : "", "number"], ["Blocks that wait", (r) => r.seen_seconds ? number(r.backlog) : "", "number"],
-			["Version", (r) => r.version], ["Labels", (r) => Object.entries(r.labels).map(([name, value]) => `${name}=${value}`).join(", ")],
-			["Trouble", troublesOf]]) },
+		hosts: { arguments: ["source"], query: ofHosts, make: (state, json) => hostsView(json, toBlocks) },
 		blocks: { arguments: ["source", "since", "until"], query: ofHosts, fixed: { limit: 500 }, make: (state, json) => {
 			const made = element("div");
 			made.append(element("p", "A block has the samples of a host in ten minutes, with whole stacks. Its time opens it.", { class: "quiet" }),

@@ -3,6 +3,7 @@
 
 import { coverageText, factsView, loadingText, processesView } from "./facts.js";
 import { fleetParts, fleetViews, isFleet } from "./fleet.js";
+import { focusAgain } from "./list.js";
 import { ask, base, byId, element, number, pause, problemOf, quoted, request, share, showTable } from "./parts.js";
 import { asOneOperand, offerCompletions, operands, valueOf, withMatcher } from "./selector.js";
 import { seriesChart, timeText } from "./series.js";
@@ -451,8 +452,9 @@ async function show(state, keeps) {
 		const { made, json } = await making;
 		if (question !== asked)
 			return;
-		const had_focus = document.activeElement?.tagName === "IFRAME";
+		const had_focus = document.activeElement?.tagName === "IFRAME", focused = document.activeElement?.dataset.focus;
 		byId("main").replaceChildren(made);
+		focusAgain(made, focused);
 		byId("main").dataset.made = state.view;
 		byId("main").dataset.shown = location.hash;
 		if (had_focus) // its keys go on
