@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/thread.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 
 bool thread_start(pthread_t *out, void *(*run)(void *), void *arg)
 {
@@ -54,6 +57,28 @@ uint64_t thread_delay_ns(int fd)
 		return 0;
 	strtoull(text, &rest, 10);
 	return strtoull(rest, NULL, 10);
+}
+
+uint64_t process_delay_ns(pid_t pid)
+{
+	char path[64];
+	struct dirent *entry;
+	uint64_t longest_ns = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		cleanup(close_at_exit) int fd = -1;
+		char file[sizeof(entry->d_name) + 16];
+
+		snprintf(file, sizeof(file), "%s/schedstat", entry->d_name);
+		fd = openat(dirfd(dir), file, O_RDONLY | O_CLOEXEC);
+		longest_ns = MAX(longest_ns, thread_delay_ns(fd));
+	}
+	if (dir)
+		closedir(dir);
+	return longest_ns;
 }
 
 void thread_init_lock(pthread_mutex_t *lock)

@@ -30,6 +30,9 @@ void thread_hurry(bool is_wanted);
 int thread_open_delay(void); /* -1: not known */
 uint64_t thread_delay_ns(int fd);
 
+/* The same of a process: that of its thread with the longest delay. 0: not known. */
+uint64_t process_delay_ns(pid_t pid);
+
 /*
  * A lock that threads of different priorities share. While one waits for it, the owner runs at the
  * priority of the waiting one. Otherwise, an owner that thousands of other threads delay would

@@ -46,6 +46,7 @@ struct parser_row {
 	void (*run)(struct parser_job *job);
 	/* Whether a string of bytes, 8-byte aligned, is an answer that the caller can use. */
 	bool (*check)(const void *bytes, size_t size);
+	/* Time in which the child was ready, and had no CPU, does not count (PARSER_PATIENCE). */
 	uint32_t deadline_ms;
 	/* Rows of different lanes do not wait for each other: they have different children. */
 	uint32_t lane;

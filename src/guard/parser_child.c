@@ -27,6 +27,7 @@
 #include "base/mem.h"
 #include "base/pieces.h"
 #include "base/reserve.h"
+#include "base/thread.h"
 #include "guard/message.h"
 #include "guard/parser_starter.h"
 #include "guard/sandbox.h"
@@ -140,7 +141,7 @@ static void run_question(const struct question_head *head, struct reader request
 	};
 
 	/* If the parent dies meanwhile, nobody else ends this question. */
-	alarm(2 * head->deadline_ms / 1000 + 2);
+	alarm((PARSER_PATIENCE + 1) * head->deadline_ms / 1000 + 2);
 	if (fd < 0 || file_load_fd(fd, "a file", COPIED_BYTES, &file, NULL) == 0)
 		head->run(&job);
 	file_unmap(&file);
@@ -393,23 +394,69 @@ static bool serve_wish(struct parser_child *p, const struct parser_question *q)
 	return r == 0;
 }
 
-/* Until the child answers, serves its wishes. 0, or why there is no answer. */
-static int await_answer(struct parser_child *p, const struct parser_question *q, uint64_t end_ns)
+static uint32_t deadline_of(const struct parser_question *q)
 {
+	return q->deadline_ms ? q->deadline_ms : q->row->deadline_ms;
+}
+
+/* How long assay waits for an answer. */
+struct patience {
+	uint64_t begun_ns, deadline_ns;
+	uint64_t delay_ns; /* the child's delay (process_delay_ns()) at the first look */
+	uint64_t next_ns;  /* the next look */
+	bool has_looked;
+};
+
+static struct patience patience_for(const struct parser_question *q)
+{
+	struct patience wait = { .begun_ns = clock_monotonic_ns(),
+				 .deadline_ns = deadline_of(q) * NS_PER_MS };
+
+	/* Most answers come before, so the delay is not read for them. */
+	wait.next_ns = wait.begun_ns + wait.deadline_ns / 8;
+	return wait;
+}
+
+/* Whether the deadline has passed. A machine may be busy: the child's delay does not count. */
+static bool is_late(struct patience *wait, const struct parser_child *p, uint64_t now_ns)
+{
+	uint64_t delay_ns;
+
+	if (now_ns < wait->next_ns)
+		return false;
+	delay_ns = process_delay_ns(p->pid);
+	if (!wait->has_looked) {
+		wait->has_looked = true;
+		wait->delay_ns = delay_ns;
+		wait->begun_ns =
+			now_ns - wait->deadline_ns / 8; /* this thread may be delayed, too */
+	}
+	delay_ns -= MIN(delay_ns, wait->delay_ns);
+	wait->next_ns = wait->begun_ns + wait->deadline_ns +
+			MIN(delay_ns, (PARSER_PATIENCE - 1) * wait->deadline_ns);
+	return now_ns >= wait->next_ns;
+}
+
+/* Until the child answers, serves its wishes. 0, or why there is no answer. */
+static int await_answer(struct parser_child *p, const struct parser_question *q)
+{
+	struct patience wait = patience_for(q);
+
 	for (;;) {
 		struct pollfd polled[] = { { .fd = p->questions, .events = POLLIN },
 					   { .fd = p->files, .events = POLLIN } };
 		uint64_t now_ns = clock_monotonic_ns();
-		int r;
+		bool is_over = is_late(&wait, p, now_ns);
+		int ms = is_over ? 0 : (int)((wait.next_ns - now_ns) / NS_PER_MS) + 1;
+		int r = poll(polled, ARRAY_SIZE(polled), ms);
 
-		/* Not only if poll() finds nothing: wishes without end are late, too. */
-		if (now_ns >= end_ns)
-			return -ETIMEDOUT;
-		r = poll(polled, ARRAY_SIZE(polled), (int)((end_ns - now_ns) / 1000000) + 1);
 		if (r < 0 && errno != EINTR)
 			return -errno;
 		if (r > 0 && polled[0].revents)
 			return 0;
+		/* Not only if poll() finds nothing: wishes without end are late, too. */
+		if (is_over)
+			return -ETIMEDOUT;
 		if (r > 0 && !serve_wish(p, q))
 			return -EPIPE;
 	}
@@ -463,11 +510,6 @@ static int take_answer(struct parser_child *p, uint32_t number, struct parser_an
 	return 0;
 }
 
-static uint32_t deadline_of(const struct parser_question *q)
-{
-	return q->deadline_ms ? q->deadline_ms : q->row->deadline_ms;
-}
-
 /* Questions that are sent ahead of their answers. */
 #define IN_FLIGHT 32
 
@@ -517,7 +559,7 @@ static int await_next(struct parser_child *p, struct asking *a, struct parser_an
 	int r = send_questions(p, a);
 
 	if (r == 0)
-		r = await_answer(p, q, clock_monotonic_ns() + deadline_of(q) * UINT64_C(1000000));
+		r = await_answer(p, q);
 	number = p->number - (uint32_t)(a->sent - a->done - 1);
 	if (r == 0)
 		r = take_answer(p, number, answer);

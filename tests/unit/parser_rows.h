@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "scratch.h"
 
 static void echo(struct parser_job *job)
@@ -47,6 +48,16 @@ static void hang(struct parser_job *job)
 	(void)job;
 	for (;;)
 		usleep(10000);
+}
+
+/* Takes so many ms of CPU time as the request says. */
+static void work(struct parser_job *job)
+{
+	uint64_t end_ns = clock_thread_cpu_ns() + reader_u64(&job->request) * NS_PER_MS;
+
+	while (clock_thread_cpu_ns() < end_ns)
+		;
+	buf_u8(job->answer, 1);
 }
 
 /* Never hangs, and never ends: assay answers each wish. */
@@ -207,6 +218,7 @@ static const struct parser_row rows[] = {
 	{ "hang", hang, accept_all, 300, PARSER_LANE_FRONT },
 	{ "wish_on", wish_on, accept_all, 300, PARSER_LANE_FRONT },
 	{ "wish_deaf", wish_deaf, accept_all, 300, PARSER_LANE_FRONT },
+	{ "work", work, accept_all, 500, PARSER_LANE_FRONT },
 	{ "damaged", echo, accept_none, 60000, PARSER_LANE_FRONT },
 	{ "behind", echo, accept_all, 60000, PARSER_LANE_BACK },
 };
@@ -224,6 +236,7 @@ enum {
 	HANG,
 	WISH_ON,
 	WISH_DEAF,
+	WORK,
 	DAMAGED,
 	BEHIND
 };

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -166,6 +167,63 @@ static void a_child_that_takes_too_long_is_replaced(void **state)
 	assert_int_equal(parser_child_pid(p), 0);
 	assert_int_equal(parser_child_cost(p).n_late, 1);
 	check_echo(p);
+	parser_child_free(p);
+}
+
+#define N_BUSY 7
+
+/* Processes that are always ready to run, beside this one on one CPU. */
+static void start_busy(pid_t *busy, cpu_set_t *before)
+{
+	cpu_set_t one;
+	int cpu = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(*before), before), 0);
+	while (!CPU_ISSET(cpu, before))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	for (int i = 0; i < N_BUSY; i++) {
+		busy[i] = fork();
+		assert_true(busy[i] >= 0);
+		if (busy[i] == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				;
+		}
+	}
+}
+
+static void end_busy(const pid_t *busy, const cpu_set_t *before)
+{
+	for (int i = 0; i < N_BUSY; i++) {
+		kill(busy[i], SIGKILL);
+		waitpid(busy[i], NULL, 0);
+	}
+	assert_int_equal(sched_setaffinity(0, sizeof(*before), before), 0);
+}
+
+/* It has an eighth of a CPU at most: 100 ms of CPU time take longer than the deadline of 500 ms. */
+static void a_child_without_a_cpu_is_not_late(void **state)
+{
+	struct parser_child *p = new_parser();
+	struct parser_answer answer;
+	pid_t busy[N_BUSY];
+	cpu_set_t before;
+	uint64_t begun_ns;
+	int r;
+
+	(void)state;
+	if (process_delay_ns(getpid()) == 0)
+		skip_because("this kernel does not tell how long a thread waited for a CPU");
+	start_busy(busy, &before);
+	begun_ns = clock_monotonic_ns();
+	r = ask_number(p, WORK, 100, &answer);
+	end_busy(busy, &before);
+	assert_int_equal(r, 0);
+	assert_true(clock_monotonic_ns() - begun_ns > rows[WORK].deadline_ms * NS_PER_MS);
+	parser_answer_fini(&answer);
 	parser_child_free(p);
 }
 
@@ -585,6 +643,7 @@ int main(void)
 		cmocka_unit_test(a_child_that_dies_is_replaced),
 		cmocka_unit_test(a_child_that_takes_too_long_is_replaced),
 		cmocka_unit_test(wishes_without_end_are_late),
+		cmocka_unit_test(a_child_without_a_cpu_is_not_late),
 		cmocka_unit_test(a_child_that_eats_memory_is_replaced),
 		cmocka_unit_test(a_child_has_no_rights),
 		cmocka_unit_test(a_child_shows_its_state_in_proc),
