@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Code that may be returned to: behind a call, or a trampoline. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <elf.h>
 #include <string.h>
+
+#include "unit.h"
 
 #include "base/mem.h"
 #include "elf/elf_trampoline.h"

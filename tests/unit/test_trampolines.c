@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* CPython's perf trampolines: their code, and the walks that meet it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <string.h>
+
+#include "unit.h"
 
 #include "base/mem.h"
 #include "guard/memory_reads.h"
