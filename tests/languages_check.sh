@@ -5,8 +5,9 @@
 #   tests/languages_check.sh [RELEASE...]    bullseye, bookworm, trixie, sid; all of them if none is named
 #
 # Each release is a small chroot with its interpreters, which run the programs tests/programs/lang/golden.*. assay records
-# the whole machine; Java, Node.js and stripped programs of Go by copied stacks and through BPF, each as a command. tests/cli/language_stacks.py compares the stacks with those that they must be. PYTHONS='PATH PATH':
-# these interpreters of this machine, too. ASSAY_LANGUAGES_DIR: where the chroots are, and stay; else they are temporary.
+# the whole machine; Java, Node.js and stripped programs of Go by copied stacks and through BPF, each as a command. Servers and gdb
+# run the programs, too (languages_embedded.sh). tests/cli/language_stacks.py compares the stacks with those that they must be.
+# PYTHONS='PATH PATH': these interpreters of this machine, too. ASSAY_LANGUAGES_DIR: where the chroots are, and stay; else they are temporary.
 #
 # A comment `# | RUNTIME | BUILD | MODE | RIGHT | WRONG |` behind a check is its row of the table in docs/languages.md. A failed
 # check shows the losses that assay counted.
@@ -63,21 +64,21 @@ judge() {
 	echo "$result" | sed -nE "\$s/^([0-9]+) right, ([0-9]+) wrong(, ([0-9]+) cut)?$/# | ${row//\//\\/} | \1 | \2 | \4 |/p"
 }
 
-# ran_for SECONDS: whether the program has had so much CPU time, or has ended.
+# ran_for PID SECONDS: whether the process has had so much CPU time, or has ended.
 ran_for() {
 	local stat
-	read -r stat 2>/dev/null <"/proc/$program/stat" || return 0
+	read -r stat 2>/dev/null <"/proc/$1/stat" || return 0
 	# shellcheck disable=SC2086 # words: behind the name, the user time is the 12th, the system time the 13th
-	set -- "$1" ${stat##*) }
+	set -- "$2" ${stat##*) }
 	[ $((${13} + ${14})) -ge $(($1 * $(getconf CLK_TCK))) ]
 }
 
-# Records the program for 4 seconds of its CPU time: on a busy machine that takes longer.
+# record_program PID SECONDS: records the machine until the process has had so much CPU time: on a busy machine that takes longer.
 record_program() {
 	"$assay" record -a --collector bpf -e cpu-clock -o "$work/s" >"$work/log" 2>&1 &
 	recorder=$!
 	for ((i = 0; i < 1200; i++)); do
-		ran_for 4 && break
+		ran_for "$1" "$2" && break
 		sleep 0.1
 	done
 	kill "$recorder"
@@ -96,7 +97,7 @@ check() {
 	"${@:4}" "$golden.$language" &
 	program=$!
 	of_program=pid:$program # others may run golden programs, too
-	record_program
+	record_program "$program" 4
 	kill "$program"
 	wait "$program" 2>/dev/null
 	program=
@@ -161,6 +162,9 @@ check_go() {
 	rm -rf "$work/s"
 }
 
+# shellcheck source-path=SCRIPTDIR source=languages_embedded.sh
+. "$here/languages_embedded.sh"
+
 golden=/golden
 [ $# -gt 0 ] || set -- bullseye bookworm trixie sid
 for release; do
@@ -182,6 +186,7 @@ for release; do
 		check_java "$release" "$version"
 	done
 	check_go "$release"
+	check_embedders "$release"
 	node=$(chroot "$chroots/$release" node --version 2>/dev/null)
 	check_copied js "Node ${node#v}" "$release" optimised "${within[@]}" "$chroots/$release" node /golden.js 2000
 	case $node in
