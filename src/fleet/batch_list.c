@@ -45,10 +45,9 @@ static char *list_path(const char *fleet, const char *address)
 			 (uint64_t)XXH3_64bits(address, strlen(address)));
 }
 
-int batch_list_write(const char *fleet, const char *address, const struct batch_list *list,
-		     struct error *err)
+int batch_list_write_file(const char *fleet, const char *path, const struct batch_list *list,
+			  struct error *err)
 {
-	cleanup(free_at_exit) char *path = list_path(fleet, address);
 	struct buf text = { 0 };
 	int r;
 
@@ -63,7 +62,15 @@ int batch_list_write(const char *fleet, const char *address, const struct batch_
 	return r;
 }
 
-/* Lines as batch_list_write() writes them. */
+int batch_list_write(const char *fleet, const char *address, const struct batch_list *list,
+		     struct error *err)
+{
+	cleanup(free_at_exit) char *path = list_path(fleet, address);
+
+	return batch_list_write_file(fleet, path, list, err);
+}
+
+/* Lines as batch_list_write_file() writes them. */
 static bool list_parse_line(struct batch_list *list, char *line)
 {
 	char *part = strchr(line, ' '), *seconds = part ? strchr(part + 1, ' ') : NULL, *end;
@@ -95,10 +102,8 @@ static bool list_parse(struct batch_list *list, char *text)
 	return list->blocks.n > 0;
 }
 
-int batch_list_read(const char *fleet, const char *address, struct batch_list *out,
-		    struct error *err)
+int batch_list_read_file(const char *path, struct batch_list *out, struct error *err)
 {
-	cleanup(free_at_exit) char *path = list_path(fleet, address);
 	cleanup(free_at_exit) char *text = NULL;
 	struct stat st = { 0 };
 	size_t size;
@@ -114,6 +119,14 @@ int batch_list_read(const char *fleet, const char *address, struct batch_list *o
 	if (strlen(text) != size || !list_parse(out, text))
 		return error_set(err, -EBADMSG, "%s is no list of blocks", path);
 	return 1;
+}
+
+int batch_list_read(const char *fleet, const char *address, struct batch_list *out,
+		    struct error *err)
+{
+	cleanup(free_at_exit) char *path = list_path(fleet, address);
+
+	return batch_list_read_file(path, out, err);
 }
 
 /* Whether a file is a young list of another address. */

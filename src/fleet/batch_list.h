@@ -35,6 +35,11 @@ void batch_list_fini(struct batch_list *list);
 /* Adds a block. The texts are copied. */
 void batch_list_add(struct batch_list *list, const char *host, const char *part, uint64_t bucket);
 
+/* Writes a list on the disk, or reads one. `path` is in `fleet`. As those of a shard, below. */
+int batch_list_write_file(const char *fleet, const char *path, const struct batch_list *list,
+			  struct error *err);
+int batch_list_read_file(const char *path, struct batch_list *out, struct error *err);
+
 /* Writes the list of the shard with this address, on the disk. */
 int batch_list_write(const char *fleet, const char *address, const struct batch_list *list,
 		     struct error *err);

@@ -248,8 +248,8 @@ static int shard_check_place(const struct clickhouse *ch, struct shard *s, struc
 	struct reader rows;
 	uint32_t version, shard, n, want = (uint32_t)(s - ch->shards.data);
 	int r = shard_ask(ch, s,
-			  "SELECT version, shard, shards FROM schema_version ORDER BY version DESC "
-			  "LIMIT 1 FORMAT RowBinary",
+			  "SELECT version, shard, shards FROM schema_version WHERE version > 0 "
+			  "ORDER BY version DESC LIMIT 1 FORMAT RowBinary",
 			  &answer, err);
 
 	rows = reader_over(answer.data, answer.len);

@@ -162,17 +162,52 @@ static int insert_tables(struct insert *in, struct error *err)
 	return r;
 }
 
+static void insert_init(struct insert *in, struct clickhouse *ch, uint32_t shard,
+			const struct stored_block *blocks, size_t n)
+{
+	*in = (struct insert){ .ch = ch, .shard = shard, .blocks = blocks, .n = n };
+	in->is_there = xcalloc(N_CLICKHOUSE_TABLES * n, sizeof(*in->is_there));
+	for (size_t i = 0; i < n; i++)
+		*intmap_put(&in->numbers, fleet_block_id(&blocks[i].block), NULL) = (uint32_t)i + 1;
+}
+
+static void insert_fini(struct insert *in)
+{
+	free(in->is_there);
+	intmap_fini(&in->numbers);
+}
+
+int clickhouse_find_receipts(struct clickhouse *ch, uint32_t shard,
+			     const struct fleet_block *blocks, size_t n, bool *has,
+			     struct error *err)
+{
+	struct stored_block *stored = xcalloc(n, sizeof(*stored));
+	struct insert in;
+	int r;
+
+	assert(n);
+	for (size_t i = 0; i < n; i++)
+		stored[i] = (struct stored_block){ .block = blocks[i] };
+	insert_init(&in, ch, shard, stored, n);
+	r = ask_receipts(&in, err);
+	for (size_t i = 0; i < n; i++) {
+		has[i] = false;
+		for (size_t t = 0; t < N_CLICKHOUSE_TABLES; t++)
+			has[i] |= in.is_there[t * n + i];
+	}
+	insert_fini(&in);
+	free(stored);
+	return r;
+}
+
 int clickhouse_store(struct clickhouse *ch, const struct stored_block *blocks, size_t n,
 		     bool *opened, struct error *err)
 {
-	struct insert in = { .ch = ch, .blocks = blocks, .n = n };
+	struct insert in;
 	int r = -EREMOTEIO;
 
 	assert(n);
-	in.shard = clickhouse_shard_of(ch, blocks[0].block.host);
-	in.is_there = xcalloc(N_CLICKHOUSE_TABLES * n, sizeof(*in.is_there));
-	for (size_t i = 0; i < n; i++)
-		*intmap_put(&in.numbers, fleet_block_id(&blocks[i].block), NULL) = (uint32_t)i + 1;
+	insert_init(&in, ch, clickhouse_shard_of(ch, blocks[0].block.host), blocks, n);
 	for (int i = 0; i < STORE_TRIES; i++) {
 		r = insert_tables(&in, err);
 		/* Done, or refused for a reason. */
@@ -180,8 +215,7 @@ int clickhouse_store(struct clickhouse *ch, const struct stored_block *blocks, s
 			break;
 	}
 	*opened = in.opened && r < 0;
-	free(in.is_there);
-	intmap_fini(&in.numbers);
+	insert_fini(&in);
 	return r < 0 ? error_wrap(err, r, "a block of %s", blocks[0].block.host) : 0;
 }
 

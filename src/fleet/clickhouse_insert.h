@@ -47,6 +47,14 @@ int clickhouse_store(struct clickhouse *ch, const struct stored_block *blocks, s
 		     bool *opened, struct error *err);
 
 /*
+ * Whether a table of sums of the shard has the receipt of each block, or of a part of it: has[i] of
+ * n blocks of one day.
+ */
+int clickhouse_find_receipts(struct clickhouse *ch, uint32_t shard,
+			     const struct fleet_block *blocks, size_t n, bool *has,
+			     struct error *err);
+
+/*
  * Removes the rows of a day (its first second) from every table of sums of all shards. `leaves`:
  * also from the tables of addresses.
  */

@@ -20,6 +20,7 @@
 #include "fleet/batch_list.h"
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_day.h"
+#include "fleet/clickhouse_fleet.h"
 #include "fleet/clickhouse_insert.h"
 #include "fleet/clickhouse_rows.h"
 #include "fleet/fleet_store.h"
@@ -27,6 +28,7 @@
 #include "fleet/load_batch.h"
 #include "fleet/loader.h"
 #include "fleet/row_binary.h"
+#include "fleet/unfinished.h"
 #include "store/history/blocks.h"
 #include "store/session.h"
 
@@ -151,6 +153,20 @@ static uint64_t samples_of(const struct session *session)
 	return n;
 }
 
+/* Of a merged block of which `coverage` has nothing: other tables may have some of its samples. */
+static int loader_judge_unfinished(struct loader *l, const char *name, uint64_t from_s,
+				   uint64_t to_s, struct error *err)
+{
+	int r = unfinished_has(l->config->fleet, l->leaves, l->host, from_s * NS_PER_SECOND,
+			       to_s * NS_PER_SECOND, err);
+
+	if (r > 0)
+		loader_leave_out(l, l->host, name,
+				 "it was merged, and an insert of a part of its samples was not "
+				 "finished: 'assay fleet rebuild' of the day stores all");
+	return r;
+}
+
 /*
  * Whether ClickHouse has a part of a merged block. Nothing tells the rest from this part. So only a
  * rebuild of the day stores it. 0: it has nothing of this time. 1: do not store the block.
@@ -170,7 +186,7 @@ static int loader_judge_merged(struct loader *l, const char *name, uint64_t buck
 	length_s = MAX(session->info.block_ns, l->bucket_ns) / NS_PER_SECOND;
 	to_s = (time_s / length_s + 1) * length_s;
 	if (!loader_has_time(l, time_s, to_s))
-		return 0;
+		return loader_judge_unfinished(l, name, time_s, to_s, err);
 	r = loader_ask_samples(l, time_s, to_s, &there, err);
 	if (r < 0)
 		return r;
@@ -470,7 +486,8 @@ static int loader_drop_day(const struct fleet_load_config *config, const char *l
 	if (r >= 0 && leaves)
 		r = loader_check_day(config, leaves, err);
 	r = r < 0 ? r : rebuilding_add(config->fleet, day_s, err);
-	return r < 0 ? r : clickhouse_drop_day(config->clickhouse, day_s, leaves, err);
+	r = r < 0 ? r : clickhouse_drop_day(config->clickhouse, day_s, leaves, err);
+	return r < 0 ? r : unfinished_remove_day(config->fleet, day_s, err);
 }
 
 /*
@@ -515,6 +532,17 @@ static void loader_name_late(struct loader *l, uint64_t began_s)
 		l->memory->named_s = began_s - CLOCKS_DIFFER_S;
 }
 
+/* A shard is for the first fleet that loads it. */
+static int loader_claim(struct loader *l, uint32_t shard)
+{
+	struct error why = { 0 };
+	int r = clickhouse_check_fleet(l->config->clickhouse, shard, l->config->fleet, true, &why);
+
+	if (r < 0)
+		loader_fail(l, shard, r, &why);
+	return r;
+}
+
 /* Returns the first failure. */
 static int loader_run(struct loader *l, const char *leaves, struct error *err)
 {
@@ -524,7 +552,8 @@ static int loader_run(struct loader *l, const char *leaves, struct error *err)
 	if (r < 0)
 		return r;
 	for (uint32_t shard = 0; shard < clickhouse_n_shards(l->config->clickhouse); shard++)
-		loader_replay(l, shard, leaves);
+		if (loader_claim(l, shard) >= 0)
+			loader_replay(l, shard, leaves);
 	if (l->config->drops_first && !l->code)
 		l->code = loader_drop_day(l->config, leaves, &l->why);
 	if (!l->config->drops_first || l->code >= 0) {

@@ -104,7 +104,8 @@ bool clickhouse_print_later_column(const struct clickhouse_layout *layout, size_
 
 /*
  * Appends the statements of the table `schema_version`: the one that makes it, and the one that
- * says the version, and which of how many shards this is.
+ * says the version, and which of how many shards this is. A row of version 0 is the fleet
+ * (fleet/clickhouse_fleet.h).
  */
 void clickhouse_print_version_table(const struct clickhouse_layout *layout, struct buf *out);
 void clickhouse_print_version_row(const struct clickhouse_layout *layout, struct buf *out);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -18,6 +19,7 @@
 #include "fleet/leaf_rows.h"
 #include "fleet/load_batch.h"
 #include "fleet/loader.h"
+#include "fleet/unfinished.h"
 #include "store/history/blocks.h"
 #include "store/session.h"
 
@@ -277,20 +279,70 @@ void loader_choose(struct loader *l, const char *leaves)
 
 /* ---- what an earlier loader left ---- */
 
-/* Blocks of a list that is given up may be in some tables alone. */
+/* Fills `out` with those blocks of a list that some tables have: they have receipts there. */
+static int loader_find_unfinished(const struct loader *l, uint32_t shard,
+				  const struct batch_list *list, struct batch_list *out,
+				  struct error *err)
+{
+	size_t n = list->blocks.n;
+	struct fleet_block *blocks = xcalloc(n + 1, sizeof(*blocks));
+	cleanup(free_at_exit) bool *has = xcalloc(n + 1, sizeof(*has));
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct listed_block *b = &list->blocks.data[i];
+
+		blocks[i] = (struct fleet_block){ b->host, fleet_block_part(b->part), b->bucket };
+	}
+	r = n ? clickhouse_find_receipts(l->config->clickhouse, shard, blocks, n, has, err) : 0;
+	out->leaves = list->leaves;
+	for (size_t i = 0; i < n && r >= 0; i++)
+		if (has[i])
+			batch_list_add(out, blocks[i].host, list->blocks.data[i].part,
+				       blocks[i].bucket);
+	free(blocks);
+	return r;
+}
+
+/* Blocks of a list that is given up, and that are in some tables alone. Those that are still in the
+ * directory are stored in this round. */
 static void loader_leave_out_list(struct loader *l, const struct batch_list *list,
 				  const struct error *reason)
 {
 	vec_foreach (&list->blocks, block) {
 		cleanup(free_at_exit) char *why = NULL;
+		cleanup(free_at_exit) char *path =
+			xasprintf("%s/%s/%s", l->fleet, block->host, block->part);
 		char when[FLEET_TIME_SIZE];
 
+		if (access(path, F_OK) == 0)
+			continue;
 		fleet_time_text(block->bucket, when);
-		why = xasprintf("its insert was not finished, and some tables may have it: 'assay "
+		why = xasprintf("its insert was not finished, and some tables have it: 'assay "
 				"fleet rebuild' of %.10s stores all (%s)",
 				when, reason->text);
 		loader_leave_out(l, block->host, block->part, why);
 	}
+}
+
+/*
+ * Notes the blocks that some tables have, and then forgets the list. A part that was merged from
+ * them must not be stored beside them. Those that no table has are as if they were never tried.
+ */
+static int loader_end_list(struct loader *l, uint32_t shard, const struct batch_list *list,
+			   const struct error *reason, struct error *err)
+{
+	const char *address = clickhouse_address(l->config->clickhouse, shard);
+	struct batch_list unfinished = { 0 };
+	int r = loader_find_unfinished(l, shard, list, &unfinished, err);
+
+	if (r >= 0 && unfinished.blocks.n)
+		r = unfinished_add(l->config->fleet, &unfinished, err);
+	r = r < 0 ? r : batch_list_remove(l->config->fleet, address, err);
+	if (r >= 0)
+		loader_leave_out_list(l, &unfinished, reason);
+	batch_list_fini(&unfinished);
+	return r;
 }
 
 /*
@@ -303,19 +355,20 @@ static void loader_give_up_list(struct loader *l, uint32_t shard, const struct b
 	const char *address = clickhouse_address(l->config->clickhouse, shard);
 	uint64_t now = clock_wall_ns(), age = now - MIN(list->written_ns, now);
 	struct error why = { 0 };
+	int r;
 
 	loader_drop_batch(l, shard);
 	if (age < CLICKHOUSE_INSERT_MAX_NS)
-		error_set(&why, -EAGAIN,
-			  "%s: blocks wait for %" PRIu64
-			  " s, as an earlier insert may still run, and its blocks can't be read: "
-			  "%s",
-			  address, (CLICKHOUSE_INSERT_MAX_NS - age) / NS_PER_SECOND + 1,
-			  reason->text);
-	else if (batch_list_remove(l->config->fleet, address, &why) >= 0)
-		loader_leave_out_list(l, list, reason);
-	if (why.code)
-		loader_fail(l, shard, why.code, &why);
+		r = error_set(&why, -EAGAIN,
+			      "%s: blocks wait for %" PRIu64
+			      " s, as an earlier insert may still run, and its blocks can't be "
+			      "read: %s",
+			      address, (CLICKHOUSE_INSERT_MAX_NS - age) / NS_PER_SECOND + 1,
+			      reason->text);
+	else
+		r = loader_end_list(l, shard, list, reason, &why);
+	if (r < 0)
+		loader_fail(l, shard, r, &why);
 }
 
 /* Stores the blocks whose insert an earlier loader began. */

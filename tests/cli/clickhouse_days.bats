@@ -89,6 +89,7 @@ put_web2() {
 	mkdir -p other/samples
 	cp -r web2/samples/current other/samples
 	assay ship --to dir:fleet2 --once -q --host stranger other
+	cp fleet/.id fleet2/.id # as in a copy, or the tables would not take it
 	assay fleet load --clickhouse "$clickhouse" fleet2
 	has=$(in_day stranger "$day")
 	[ "$has" -gt 0 ]

@@ -88,11 +88,91 @@ n_inserts() { # TABLE
 	[[ "$output" == *"blocks wait for "*" s, as an earlier insert may still run, and its blocks can't be read"* ]]
 	touch -d "20 minutes ago" fleet/.loading-*
 	run -1 assay fleet load --clickhouse "$proxied" fleet
-	[[ "$output" == *"web1/"*" is left out: its insert was not finished, and some tables may have it: 'assay fleet rebuild' of 20"* ]]
+	[[ "$output" == *"web1/"*" is left out: its insert was not finished, and some tables have it: 'assay fleet rebuild' of 20"* ]]
 	[ -z "$(find fleet -name '.loading-*')" ]
+	grep '^web1 ' fleet/.unfinished
 	mv gone fleet/web1
 	assay fleet load --clickhouse "$proxied" fleet
 	[ "$(sums)" = "$(all_are "$(samples fleet --idle)")" ]
+}
+
+@test "a part is not stored beside blocks that it was merged from, of an insert that was given up" {
+	real_clickhouse
+	assay record -q -o work.rec "$PROGRAMS/split" 0.5cpu
+	day=$(date -u -d yesterday +%F)
+	for host in web1 web2; do
+		"$ASSAY_BUILD/bench/thin" "h.$host" "$host" "$(date -u -d "$day 12:00" +%s)" 3600 1 work=2=work.rec
+		assay ship --to dir:fleet --once -q --host "$host" "h.$host"
+	done
+	assay fleet init --clickhouse "$clickhouse"
+	clickhouse_proxy
+	echo late >mode
+	run -1 assay fleet load --clickhouse "$proxied" fleet
+	rm mode
+	[ "$(sql "SELECT uniq(host) FROM facts WHERE service != ''")" = 2 ]
+	assay retain fleet/web1 --tier hours=1h,0 --tier days=never -q
+	touch -d "20 minutes ago" fleet/.loading-*
+	for round in 1 2; do # also later, when the list is gone
+		run -1 assay fleet load --clickhouse "$proxied" fleet
+		echo "$output"
+		not grep 'web2/.* is left out' <<<"$output" # its blocks are there
+		[ "$(grep -c 'web1/.* is left out: it was merged, and an insert of a part of its samples was not finished' <<<"$output")" = 1 ]
+		[ "$(sql "SELECT sum(samples) FROM facts WHERE service != ''")" = "$(samples fleet --idle)" ]
+		[ "$(sql "SELECT sum(samples) FROM coverage")" = "$(samples fleet --idle host:web2)" ]
+	done
+	assay fleet rebuild --clickhouse "$clickhouse" fleet "$day"
+	[ ! -e fleet/.unfinished ]
+	assay fleet load --clickhouse "$proxied" fleet
+	[ "$(sums)" = "$(all_are "$(samples fleet --idle)")" ]
+	assay fleet audit --clickhouse "$clickhouse" fleet
+}
+
+@test "a merged part is stored if no table has the blocks of an insert that was given up" {
+	real_clickhouse
+	assay record -q -o work.rec "$PROGRAMS/split" 0.5cpu
+	"$ASSAY_BUILD/bench/thin" h.web1 web1 "$(date -u -d "yesterday 12:00" +%s)" 3600 1 work=2=work.rec
+	assay ship --to dir:fleet --once -q --host web1 h.web1
+	assay fleet init --clickhouse "$clickhouse"
+	clickhouse_proxy
+	echo late >mode
+	run -1 assay fleet load --clickhouse "$proxied" fleet
+	rm mode
+	sql "TRUNCATE TABLE facts" # the insert was cancelled
+	assay retain fleet/web1 --tier hours=1h,0 --tier days=never -q
+	touch -d "20 minutes ago" fleet/.loading-*
+	assay fleet load --clickhouse "$proxied" fleet
+	[ ! -e fleet/.unfinished ]
+	[ "$(sums)" = "$(all_are "$(samples fleet --idle)")" ]
+	assay fleet audit --clickhouse "$clickhouse" fleet
+}
+
+@test "tables of ClickHouse are for one fleet, and another one is refused by name" {
+	real_clickhouse
+	fleet_of_two
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet
+	assay ship --to dir:other --once -q --host web9 web1
+	for words in "load --clickhouse $clickhouse other" "rebuild --clickhouse $clickhouse other $(date -u +%F)" "audit --clickhouse $clickhouse other" \
+		"forget --clickhouse $clickhouse other service:split"; do
+		# shellcheck disable=SC2086
+		run assay fleet $words
+		echo "$output"
+		[ "$status" = 1 ]
+		[[ "$output" == *"$clickhouse has the fleet $(<fleet/.id), and other is the fleet $(<other/.id): name another database (if other lost its file .id"* ]]
+	done
+	[ "$(sql "SELECT uniq(host) FROM coverage")" = 2 ]
+	[ "$(sums)" = "$(all_are "$(samples fleet --idle)")" ]
+	assay fleet audit --clickhouse "$clickhouse" fleet
+	# A copy of a directory is the same fleet.
+	cp -r fleet copy
+	assay fleet load --clickhouse "$clickhouse" copy
+	# Tables of an older assay are for the fleet that is loaded first.
+	sql "TRUNCATE TABLE schema_version"
+	sql "INSERT INTO schema_version VALUES (3, 0, 1)"
+	assay fleet audit --clickhouse "$clickhouse" fleet
+	assay fleet load --clickhouse "$clickhouse" fleet
+	run -1 assay fleet load --clickhouse "$clickhouse" other
+	[[ "$output" == *"has the fleet $(<fleet/.id), and other is the fleet"* ]]
 }
 
 @test "a signal ends a load at once, also while a server is silent, and the next one goes on" {

@@ -92,6 +92,11 @@ in_clickhouse() {
 	assay fleet load --clickhouse "$shards" fleet
 	assay fleet audit --clickhouse "$shards" fleet
 	[ "$(in_clickhouse)" = "$all" ]
+	# The tables are for one fleet.
+	assay ship --to dir:other --once -q --host web9 store
+	run -1 assay fleet load --clickhouse "$shards" other
+	[ "$(grep -c "has the fleet $(<fleet/.id), and other is the fleet $(<other/.id)" <<<"$output")" = 1 ]
+	[ "$(in_clickhouse)" = "$all" ]
 	[ "$(ask 1 "SELECT uniq(host) > 0 FROM hosts")$(ask 2 "SELECT uniq(host) > 0 FROM hosts")" = 11 ]
 	assay export -q --fleet fleet -F autofdo --image split -o want
 	assay export -q --fleet "$shards" -F autofdo --image split -o got

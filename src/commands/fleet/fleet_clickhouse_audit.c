@@ -12,6 +12,7 @@
 #include "commands/fleet/fleet_words.h"
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_audit.h"
+#include "fleet/clickhouse_fleet.h"
 #include "fleet/fleet_store.h"
 
 struct audit_print {
@@ -129,6 +130,7 @@ int fleet_audit_clickhouse(const struct fleet_args *args, const char *fleet,
 	int r = clickhouse_open(&options, &ch, err);
 
 	print.ch = ch;
+	r = r < 0 ? r : clickhouse_check_fleets(ch, fleet, err);
 	r = r < 0 ? r : audit_hosts(&print, ch, fleet, false, hosts, &all, err);
 	if (r >= 0 && fleet_is_at(leaves))
 		r = audit_hosts(&print, ch, leaves, true, hosts, &addresses, err);

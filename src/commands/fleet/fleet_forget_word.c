@@ -18,6 +18,7 @@
 #include "commands/fleet/fleet_words.h"
 #include "fleet/batch_list.h"
 #include "fleet/clickhouse.h"
+#include "fleet/clickhouse_fleet.h"
 #include "fleet/clickhouse_forget.h"
 #include "fleet/clickhouse_insert.h"
 #include "fleet/clickhouse_load.h"
@@ -69,15 +70,21 @@ static int forget_host(const char *fleet, const char *host, struct error *err)
 
 /* ---- in ClickHouse ---- */
 
-static int open_clickhouse_of(const struct fleet_args *args, struct clickhouse **out,
-			      struct error *err)
+static int open_clickhouse_of(const struct fleet_args *args, const char *fleet,
+			      struct clickhouse **out, struct error *err)
 {
+	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
 	const struct clickhouse_options options = {
 		.urls = args->clickhouse,
 		.login = args->login ? args->login : getenv("ASSAY_CLICKHOUSE_LOGIN"),
 	};
 
-	return clickhouse_open(&options, out, err);
+	int r = clickhouse_open(&options, &ch, err);
+
+	r = r < 0 ? r : clickhouse_check_fleets(ch, fleet, err);
+	if (r >= 0)
+		*out = take_ptr(ch);
+	return r;
 }
 
 /* A gateway may be in the middle of a round. */
@@ -105,7 +112,7 @@ static int forget_host_in_clickhouse(const struct fleet_args *args, const char *
 	cleanup(buf_fini) struct buf days = { 0 };
 	struct reader rows;
 	int kept = 0;
-	int r = open_clickhouse_of(args, &ch, err);
+	int r = open_clickhouse_of(args, fleet, &ch, err);
 
 	r = r < 0 ? r : clickhouse_days_of_host(ch, host, &days, err);
 	rows = reader_over(days.data, days.len);
@@ -182,7 +189,7 @@ static int forget_in_clickhouse(const struct fleet_args *args, const char *fleet
 	cleanup(free_at_exit) char *path = xasprintf("%s/" RUN_FILE, fleet);
 	cleanup(close_at_exit) int lock = lock_loading(fleet, err);
 	uint64_t run;
-	int r = lock < 0 ? lock : open_clickhouse_of(args, &ch, err);
+	int r = lock < 0 ? lock : open_clickhouse_of(args, fleet, &ch, err);
 
 	/* An insert that runs on could bring rows between the sums and the deletion. */
 	r = r < 0 ? r : batch_list_check_others(fleet, NULL, 0, CLICKHOUSE_INSERT_MAX_NS, err);

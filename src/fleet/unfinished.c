@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "fleet/unfinished.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "fleet/batch_list.h"
+
+#define DAY_NS (86400 * NS_PER_SECOND)
+
+static char *unfinished_path(const char *fleet, bool leaves)
+{
+	return xasprintf("%s/.unfinished%s", fleet, leaves ? "-leaves" : "");
+}
+
+static int unfinished_read(const char *fleet, bool leaves, struct batch_list *out,
+			   struct error *err)
+{
+	cleanup(free_at_exit) char *path = unfinished_path(fleet, leaves);
+	int r = batch_list_read_file(path, out, err);
+
+	out->leaves = leaves;
+	return r;
+}
+
+static int unfinished_write(const char *fleet, const struct batch_list *list, struct error *err)
+{
+	cleanup(free_at_exit) char *path = unfinished_path(fleet, list->leaves);
+
+	if (list->blocks.n)
+		return batch_list_write_file(fleet, path, list, err);
+	if (unlink(path) < 0 && errno != ENOENT)
+		return error_errno(err, -errno, "cannot remove %s", path);
+	return 0;
+}
+
+int unfinished_add(const char *fleet, const struct batch_list *list, struct error *err)
+{
+	struct batch_list all = { 0 };
+	int r = unfinished_read(fleet, list->leaves, &all, err);
+
+	vec_foreach (&list->blocks, block)
+		batch_list_add(&all, block->host, block->part, block->bucket);
+	r = r < 0 ? r : unfinished_write(fleet, &all, err);
+	batch_list_fini(&all);
+	return r;
+}
+
+int unfinished_has(const char *fleet, bool leaves, const char *host, uint64_t from_ns,
+		   uint64_t to_ns, struct error *err)
+{
+	struct batch_list all = { 0 };
+	int r = unfinished_read(fleet, leaves, &all, err);
+
+	r = MIN(r, 0);
+	vec_foreach (&all.blocks, block)
+		if (r >= 0 && block->bucket >= from_ns && block->bucket < to_ns &&
+		    !strcmp(block->host, host))
+			r = 1;
+	batch_list_fini(&all);
+	return r;
+}
+
+static int unfinished_remove_day_of(const char *fleet, bool leaves, uint64_t day_s,
+				    struct error *err)
+{
+	struct batch_list all = { 0 }, kept = { .leaves = leaves };
+	uint64_t from_ns = day_s * NS_PER_SECOND;
+	int r = unfinished_read(fleet, leaves, &all, err);
+
+	vec_foreach (&all.blocks, block)
+		if (block->bucket < from_ns || block->bucket >= from_ns + DAY_NS)
+			batch_list_add(&kept, block->host, block->part, block->bucket);
+	if (r > 0 && kept.blocks.n < all.blocks.n)
+		r = unfinished_write(fleet, &kept, err);
+	batch_list_fini(&all);
+	batch_list_fini(&kept);
+	return MIN(r, 0);
+}
+
+int unfinished_remove_day(const char *fleet, uint64_t day_s, struct error *err)
+{
+	int r = unfinished_remove_day_of(fleet, false, day_s, err);
+
+	return r < 0 ? r : unfinished_remove_day_of(fleet, true, day_s, err);
+}
