@@ -354,7 +354,7 @@ need_stops() {
 	need_python
 	cp "$ROOT/tests/programs/lang/golden.py" .
 	# shellcheck disable=SC2016
-	assay record -e cpu-clock -F 500 -o s -- sh -c 'for i in 1 2 3; do "$0" golden.py 100; done' "$PYTHON"
+	assay record -e cpu-clock -F 500 -o s -- sh -c 'for i in 1 2 3; do "$0" golden.py 200; done' "$PYTHON"
 	[ "$(fact s .collector)" = BPF ]
 	assay export -i s --format speedscope -o s.json
 	"$BATS_TEST_DIRNAME/language_stacks.py" s.json ${plain:+"$plain"}
@@ -459,7 +459,7 @@ php_jit() {
 @test "a function of Perl has its lines, and each sample of a command that ends is there" {
 	need_language perl
 	cp "$ROOT/tests/programs/lang/golden.pl" .
-	assay record -e cpu-clock -F 500 -o s -- "$INTERPRETER" golden.pl 90
+	assay record -e cpu-clock -F 500 -o s -- "$INTERPRETER" golden.pl 150
 	[ "$(fact s .collector)" = BPF ]
 	assay export -i s --format speedscope -o s.json
 	"$BATS_TEST_DIRNAME/language_stacks.py" s.json pl
