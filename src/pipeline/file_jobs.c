@@ -16,20 +16,29 @@
 /* How long the end waits for jobs in progress. */
 #define END_WAIT_NS (2 * NS_PER_SECOND)
 
-/* A job that takes longer holds its thread up; further jobs get another thread. */
+/* A job that takes longer holds its thread up; further jobs get another thread. So does a large one
+ * from its beginning. */
 #define SLOW_NS NS_PER_SECOND
 
 /* Each holds one reference: it may outlive its owner, in a file system that is stuck. */
 struct job_thread {
 	bool is_running, is_busy;
-	uint32_t user;     /* busy: whose job it has */
+	bool is_large;     /* busy: the rank of its job, … */
+	uint32_t user;     /* … whose it is, */
 	uint64_t since_ns; /* … and since when */
+	clockid_t clock;   /* running: the CPU time of the thread, … */
+	uint64_t seen_ns;  /* … and how much it had, as file_jobs_go_on() looked */
 	struct file_jobs *jobs;
 };
 
 struct job_list {
 	struct file_job *first, **end;
 	uint32_t n;
+};
+
+/* CPU time of a user's jobs. */
+struct used_time {
+	uint64_t all_ns, hurried_ns; /* the second at a low nice value */
 };
 
 struct file_jobs {
@@ -41,8 +50,9 @@ struct file_jobs {
 	pthread_cond_t wake, change;
 	struct job_thread threads[FILE_JOBS_THREADS];
 	struct job_list waiting, ended;
-	struct intmap users;   /* the index of a user in used_ns */
-	VEC(uint64_t) used_ns; /* CPU time of a user's jobs */
+	struct intmap users; /* the index of a user in … */
+	VEC(struct used_time) used;
+	uint64_t moved_ns; /* when a job has ended, or was seen to go on; 0: never */
 	bool is_ending;
 };
 
@@ -101,7 +111,7 @@ static void file_jobs_unref(struct file_jobs *j)
 	job_list_free(&j->waiting);
 	job_list_free(&j->ended);
 	intmap_fini(&j->users);
-	vec_fini(&j->used_ns);
+	vec_fini(&j->used);
 	pthread_cond_destroy(&j->change);
 	pthread_cond_destroy(&j->wake);
 	pthread_mutex_destroy(&j->lock);
@@ -110,39 +120,43 @@ static void file_jobs_unref(struct file_jobs *j)
 
 /* ---- the threads ---- */
 
-static uint64_t used_ns(const struct file_jobs *j, uint32_t user)
+static struct used_time used_by(const struct file_jobs *j, uint32_t user)
 {
 	const uint32_t *index = intmap_find(&j->users, user);
 
-	return index ? j->used_ns.data[*index] : 0;
+	return index ? j->used.data[*index] : (struct used_time){ 0 };
 }
 
-static bool is_within(const struct file_jobs *j, uint32_t user, uint64_t burst_ns)
+/* A job with a large file leaves half of the time to others. */
+static bool is_within(const struct file_jobs *j, const struct file_job *job, uint64_t used_ns,
+		      uint64_t burst_ns)
 {
 	uint64_t since_ns = clock_monotonic_ns() - j->start_ns;
+	uint64_t all_ns = burst_ns + since_ns / 100 * FILE_JOBS_PERCENT;
 
-	return used_ns(j, user) <= burst_ns + since_ns / 100 * FILE_JOBS_PERCENT;
+	return used_ns <= (job->rank == FILE_JOB_LARGE ? all_ns / 2 : all_ns);
 }
 
-static bool is_user_busy(const struct file_jobs *j, uint32_t user)
+/* Whether the thread that such a job of its user would have is busy. */
+static bool is_user_busy(const struct file_jobs *j, const struct file_job *job)
 {
-	for (size_t i = 0; i < FILE_JOBS_THREADS; i++)
-		if (j->threads[i].is_busy && j->threads[i].user == user)
+	for (size_t i = 0; i < FILE_JOBS_THREADS; i++) {
+		const struct job_thread *t = &j->threads[i];
+
+		if (t->is_busy && t->user == job->user &&
+		    t->is_large == (job->rank == FILE_JOB_LARGE))
 			return true;
+	}
 	return false;
-}
-
-static int rank_of(const struct file_job *job)
-{
-	return job->is_long - job->is_urgent;
 }
 
 /* Whether a job comes before an older one. */
 static bool comes_before(const struct file_jobs *j, const struct file_job *job,
 			 const struct file_job *older)
 {
-	return job->user == older->user ? rank_of(job) < rank_of(older)
-					: used_ns(j, job->user) < used_ns(j, older->user);
+	return job->user == older->user
+		       ? job->rank < older->rank
+		       : used_by(j, job->user).all_ns < used_by(j, older->user).all_ns;
 }
 
 /* Of the user whose jobs took the least time: the oldest one of the first rank. NULL: none. */
@@ -151,27 +165,36 @@ static struct file_job *take_job(struct file_jobs *j)
 	struct file_job **best = NULL;
 
 	for (struct file_job **at = &j->waiting.first; *at; at = &(*at)->next)
-		if ((!best || comes_before(j, *at, *best)) && !is_user_busy(j, (*at)->user))
+		if ((!best || comes_before(j, *at, *best)) && !is_user_busy(j, *at))
 			best = at;
 	return best ? job_list_remove(&j->waiting, best) : NULL;
 }
 
-static void add_time(struct file_jobs *j, uint32_t user, uint64_t cpu_ns)
+static void add_time(struct file_jobs *j, uint32_t user, const struct used_time *more)
 {
 	bool is_new;
 	uint32_t *index = intmap_put(&j->users, user, &is_new);
+	struct used_time *used;
 
 	if (is_new) {
-		*index = (uint32_t)j->used_ns.n;
-		vec_push(&j->used_ns, 0);
+		*index = (uint32_t)j->used.n;
+		vec_push(&j->used, (struct used_time){ 0 });
 	}
-	j->used_ns.data[*index] += cpu_ns;
+	used = &j->used.data[*index];
+	used->all_ns += more->all_ns;
+	used->hurried_ns += more->hurried_ns;
 }
 
-static void end_job(struct file_jobs *j, struct file_job *job, uint64_t cpu_ns)
+static void end_job(struct file_jobs *j, struct file_job *job)
 {
-	add_time(j, job->user, cpu_ns);
 	job_list_push(&j->ended, job);
+	j->moved_ns = clock_monotonic_ns();
+}
+
+static void put_back(struct file_jobs *j, struct file_job *job)
+{
+	job->is_again = false;
+	job_list_push(&j->waiting, job);
 }
 
 /* With the lock held, a woken thread would only wait for the lock. */
@@ -185,12 +208,13 @@ static void unlock_and_wake(struct file_jobs *j, pthread_cond_t *condition)
 static void do_job(struct job_thread *t, struct file_job *job)
 {
 	struct file_jobs *j = t->jobs;
+	struct used_time used = used_by(j, job->user);
 	uint64_t cpu_ns = clock_thread_cpu_ns();
+	bool may_hurry = is_within(j, job, used.hurried_ns, FILE_JOBS_HURRY_NS);
 
-	bool may_hurry = is_within(j, job->user, FILE_JOBS_HURRY_NS);
-
-	job->is_refused = !is_within(j, job->user, FILE_JOBS_BURST_NS);
+	job->is_refused = !is_within(j, job, used.all_ns, FILE_JOBS_BURST_NS);
 	t->is_busy = true;
+	t->is_large = job->rank == FILE_JOB_LARGE;
 	t->user = job->user;
 	t->since_ns = clock_monotonic_ns();
 	pthread_mutex_unlock(&j->lock);
@@ -199,7 +223,13 @@ static void do_job(struct job_thread *t, struct file_job *job)
 		job->run(job);
 	pthread_mutex_lock(&j->lock);
 	t->is_busy = false;
-	end_job(j, job, clock_thread_cpu_ns() - cpu_ns);
+	cpu_ns = clock_thread_cpu_ns() - cpu_ns;
+	used = (struct used_time){ cpu_ns, may_hurry ? cpu_ns : 0 };
+	add_time(j, job->user, &used);
+	if (job->is_again)
+		put_back(j, job);
+	else
+		end_job(j, job);
 	if (j->waiting.n)
 		pthread_cond_broadcast(&j->wake); /* others waited for this user */
 	unlock_and_wake(j, &j->change);
@@ -213,6 +243,7 @@ static void *job_thread_run(void *arg)
 
 	thread_be_ordinary();
 	pthread_mutex_lock(&j->lock);
+	pthread_getcpuclockid(pthread_self(), &t->clock);
 	while (!j->is_ending) {
 		struct file_job *job = take_job(j);
 
@@ -263,7 +294,7 @@ static bool threads_prepare(struct file_jobs *j)
 
 		if (!t->is_running)
 			return thread_begin(j, t) || i;
-		if (!t->is_busy || now_ns - t->since_ns < SLOW_NS)
+		if (!t->is_busy || (!t->is_large && now_ns - t->since_ns < SLOW_NS))
 			return true;
 	}
 	return true;
@@ -275,12 +306,15 @@ void file_jobs_add(struct file_jobs *j, struct file_job *job)
 	pthread_mutex_lock(&j->lock);
 	if (j->waiting.n >= FILE_JOBS_MAX) {
 		job->is_refused = true;
-		end_job(j, job, 0);
+		end_job(j, job);
 	} else if (threads_prepare(j)) {
 		job_list_push(&j->waiting, job);
 	} else { /* the system has no thread left */
-		job->run(job);
-		end_job(j, job, 0);
+		do {
+			job->is_again = false;
+			job->run(job);
+		} while (job->is_again);
+		end_job(j, job);
 	}
 	unlock_and_wake(j, &j->wake);
 }
@@ -288,7 +322,7 @@ void file_jobs_add(struct file_jobs *j, struct file_job *job)
 void file_jobs_charge(struct file_jobs *j, uint32_t user, uint64_t cpu_ns)
 {
 	pthread_mutex_lock(&j->lock);
-	add_time(j, user, cpu_ns);
+	add_time(j, user, &(struct used_time){ cpu_ns, cpu_ns });
 	pthread_mutex_unlock(&j->lock);
 }
 
@@ -312,6 +346,35 @@ uint32_t file_jobs_take(struct file_jobs *j)
 		job->free(job);
 	}
 	return n;
+}
+
+/* Called with the lock held: the thread of a job does not end meanwhile. */
+static bool has_worked(struct job_thread *t)
+{
+	struct timespec now = { 0 };
+	uint64_t cpu_ns;
+	bool has_worked;
+
+	if (!t->is_busy || clock_gettime(t->clock, &now) < 0)
+		return false;
+	cpu_ns = timespec_ns(now);
+	has_worked = cpu_ns != t->seen_ns;
+	t->seen_ns = cpu_ns;
+	return has_worked;
+}
+
+bool file_jobs_go_on(struct file_jobs *j, uint64_t ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	bool go_on;
+
+	pthread_mutex_lock(&j->lock);
+	for (size_t i = 0; i < FILE_JOBS_THREADS; i++)
+		if (has_worked(&j->threads[i]))
+			j->moved_ns = now_ns;
+	go_on = j->moved_ns && now_ns - MIN(now_ns, j->moved_ns) < ns;
+	pthread_mutex_unlock(&j->lock);
+	return go_on;
 }
 
 uint32_t file_jobs_count(const struct file_jobs *j)

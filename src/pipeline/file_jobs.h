@@ -14,8 +14,11 @@
  * is of the user whose jobs took the least time so far. A user has FILE_JOBS_BURST_NS of CPU time,
  * and FILE_JOBS_PERCENT of the time since. Jobs beyond that are refused.
  *
- * The first thread starts with the first job, and others when it is held up for a second. All
- * functions are for one thread.
+ * Large files do not delay small ones of their user: a job of rank FILE_JOB_LARGE has a thread
+ * beside that of the other ranks. It is refused after half of the time, and hurries for half of it.
+ *
+ * The first thread starts with the first job, and others when it is held up: for a second, or by a
+ * large file. All functions are for one thread.
  */
 #pragma once
 
@@ -24,13 +27,16 @@
 
 #include "guard/limits.h"
 
+/* The first rank comes first. 0 is the usual one. */
+enum file_job_rank { FILE_JOB_URGENT = -1, FILE_JOB_USUAL, FILE_JOB_LONG, FILE_JOB_LARGE };
+
 struct file_job {
 	uint32_t user;                   /* file_jobs_user() */
 	void (*run)(struct file_job *);  /* on a thread; not called for a refused job */
 	void (*done)(struct file_job *); /* on the owner's thread */
 	void (*free)(struct file_job *); /* after that, or if there is no owner any more */
-	bool is_urgent;                  /* it is done before others of its user, … */
-	bool is_long;                    /* … and this one after others */
+	enum file_job_rank rank;         /* run() may raise it, with … */
+	bool is_again; /* … this: run() is called once more, when it is its turn */
 	bool is_refused;
 	struct file_job *next;
 };
@@ -55,6 +61,12 @@ uint32_t file_jobs_take(struct file_jobs *j);
 
 /* Waits until a job has ended, none is left, or the time (CLOCK_MONOTONIC) has come. */
 void file_jobs_wait(struct file_jobs *j, uint64_t until_ns);
+
+/*
+ * Whether a job has ended within the last `ns`, or was seen to use CPU time, since the call before
+ * at the latest. Jobs on a busy machine go on; those in a file system that is stuck do not.
+ */
+bool file_jobs_go_on(struct file_jobs *j, uint64_t ns);
 
 /* Jobs that have not been taken. */
 uint32_t file_jobs_count(const struct file_jobs *j);

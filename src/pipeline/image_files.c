@@ -110,6 +110,8 @@ enum image_found image_files_found(const struct image *image, const struct file_
 	return is_it ? IMAGE_AT_ITS_PATH : IMAGE_HIDDEN;
 }
 
+#define LARGE_BYTES ((size_t)8 << 20)
+
 #define LOOK_MS  1000
 #define INDEX_MS 2000
 
@@ -250,6 +252,22 @@ char *image_files_see(const char *proc, int32_t pid, const struct image *image,
 	return found;
 }
 
+bool image_files_is_large(const struct image_files_seen *seen)
+{
+	return seen->file.size > LARGE_BYTES && (seen->wants_index || seen->where == IMAGE_HIDDEN);
+}
+
+bool image_files_keep(const struct image_finder *finder, int32_t pid, const char *path,
+		      struct image *image, struct image_files_seen *seen)
+{
+	bool has_names;
+
+	image_identify(image, &seen->file, &seen->build_id, seen->where);
+	has_names = !seen->wants_index || index_symbols(finder, pid, path, image, seen->where);
+	file_unmap(&seen->file);
+	return has_names;
+}
+
 enum lang_detected image_files_look(const struct image_finder *finder, int32_t pid,
 				    struct image *image, struct lang_runtime *runtime,
 				    enum loss_reason *loss, bool *lacks_names)
@@ -259,9 +277,6 @@ enum lang_detected image_files_look(const struct image_finder *finder, int32_t p
 
 	*loss = seen.loss;
 	*runtime = seen.runtime;
-	if (found)
-		image_identify(image, &seen.file, &seen.build_id, seen.where);
-	*lacks_names = seen.wants_index && !index_symbols(finder, pid, found, image, seen.where);
-	file_unmap(&seen.file);
+	*lacks_names = found && !image_files_keep(finder, pid, found, image, &seen);
 	return seen.detected;
 }

@@ -52,6 +52,19 @@ struct image_files_seen {
 char *image_files_see(const char *proc, int32_t pid, const struct image *image,
 		      struct image_files_seen *out);
 
+/* Whether image_files_keep() takes long: the content is read, or the symbols, of a large file. */
+bool image_files_is_large(const struct image_files_seen *seen);
+
+struct image_finder;
+
+/*
+ * Calls image_identify() for an image whose file was seen at `path`, and has its symbols indexed if
+ * reports may not find them. False: the parser could not read them, or not in its memory. Unmaps
+ * the file.
+ */
+bool image_files_keep(const struct image_finder *finder, int32_t pid, const char *path,
+		      struct image *image, struct image_files_seen *seen);
+
 /* Whether the path of an image leads to its file in assay's own root, too. */
 enum image_found image_files_found(const struct image *image, const struct file_mapping *file);
 

@@ -50,7 +50,9 @@ static void begin_dump(void *context, image_id unread, struct jit_reader *reader
 	j->unread = unread;
 	j->reader = reader;
 	*pipeline_canonical(p, unread) = IMAGE_UNREAD;
-	vec_push(&p->pending, (struct pending_look){ unread, clock_monotonic_ns() + LOOK_WAIT_NS });
+	vec_push(&p->pending,
+		 (struct pending_look){ .id = unread,
+					.until_ns = clock_monotonic_ns() + LOOK_WAIT_NS });
 	file_jobs_add(p->jobs, &j->job);
 }
 

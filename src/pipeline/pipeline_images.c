@@ -160,7 +160,7 @@ static void begin_look(struct pipeline *p, int32_t pid, image_id id)
 {
 	const struct image *image = image_get(machine_images(p->machine), id);
 	const struct image_finder finder = { .proc = p->proc, .names_dir = p->names_dir };
-	struct pending_look pending = { id, clock_monotonic_ns() + LOOK_WAIT_NS };
+	struct pending_look pending = { .id = id, .until_ns = clock_monotonic_ns() + LOOK_WAIT_NS };
 
 	if (!p->jobs || image->kind != IMAGE_FILE || image->path[0] != '/') {
 		p->canonical.data[id.n] = id.n;
@@ -189,24 +189,43 @@ bool pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id *id)
 	return true;
 }
 
-static void end_waiting_for(struct pipeline *p, image_id id)
+static void count_late(struct pipeline *p, struct pending_look *look)
 {
-	if (*pipeline_canonical(p, id) == IMAGE_UNREAD) {
-		machine_dump_is_late(p->machine, id);
+	if (!look->is_counted)
+		pipeline_lose(p, LOSS_FILE_LATE, 0, 1);
+	look->is_counted = true;
+}
+
+static void end_waiting_for(struct pipeline *p, struct pending_look *look)
+{
+	if (*pipeline_canonical(p, look->id) == IMAGE_UNREAD) {
+		machine_dump_is_late(p->machine, look->id);
 		return;
 	}
-	*pipeline_canonical(p, id) = id.n;
-	note_late(p, id);
-	pipeline_lose(p, LOSS_FILE_LATE, 0, 1);
+	*pipeline_canonical(p, look->id) = look->id.n;
+	note_late(p, look->id);
+	count_late(p, look);
+}
+
+/* Whether samples that wait since a time may wait no longer. */
+static bool is_wait_over(struct pipeline *p, uint64_t since_ns, uint64_t wait_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (now_ns < since_ns + wait_ns)
+		return false;
+	return wait_ns < LOOK_WAIT_NS || now_ns >= since_ns + LOOK_WAIT_MAX_NS ||
+	       !file_jobs_go_on(p->jobs, LOOK_WAIT_NS);
 }
 
 /* Images whose look takes too long have their path alone, until it ends. */
-static bool expire_looks(struct pipeline *p, uint64_t now_ns)
+static bool expire_looks(struct pipeline *p)
 {
 	size_t n = 0;
 
-	while (n < p->pending.n && p->pending.data[n].until_ns <= now_ns)
-		end_waiting_for(p, p->pending.data[n++].id);
+	while (n < p->pending.n &&
+	       is_wait_over(p, p->pending.data[n].until_ns - LOOK_WAIT_NS, LOOK_WAIT_NS))
+		end_waiting_for(p, &p->pending.data[n++]);
 	p->pending.n -= n;
 	if (n)
 		memmove(p->pending.data, p->pending.data + n,
@@ -243,6 +262,16 @@ static bool look_at_images(struct pipeline *p, const struct sample *sample,
 	return are_known;
 }
 
+/* While a look at the image goes on, the image stays as it is, which counts. */
+static void take_as_known(struct pipeline *p, int32_t pid, image_id *id)
+{
+	if (pipeline_look_at_image(p, pid, id) || p->canonical.data[id->n] == IMAGE_UNREAD)
+		return;
+	vec_foreach (&p->pending, look)
+		if (look->id.n == id->n)
+			count_late(p, look);
+}
+
 /* Images that are not known yet stay as they are. */
 static void keep_as_known(struct pipeline *p, struct sample *sample, struct code_addr *frames)
 {
@@ -252,10 +281,10 @@ static void keep_as_known(struct pipeline *p, struct sample *sample, struct code
 			continue;
 		}
 		settle_frame(p, sample, true, &frames[i]);
-		pipeline_look_at_image(p, sample->class.pid, &frames[i].image);
+		take_as_known(p, sample->class.pid, &frames[i].image);
 	}
 	if (!p->is_offline)
-		pipeline_look_at_image(p, sample->class.pid, &sample->class.app);
+		take_as_known(p, sample->class.pid, &sample->class.app);
 	pipeline_keep(p, sample);
 }
 
@@ -300,19 +329,21 @@ void pipeline_take_looks(struct pipeline *p)
 {
 	bool is_news = p->jobs && file_jobs_take(p->jobs);
 
-	is_news |= p->pending.n && expire_looks(p, clock_monotonic_ns());
+	is_news |= p->pending.n && expire_looks(p);
 	if (is_news)
 		visit_waiting(p, keep_if_known);
 }
 
+/* Looks that end are taken at once; others are looked at now and then. */
+#define GO_ON_LOOK_NS (100 * NS_PER_MS)
+
 void pipeline_end_waiting(struct pipeline *p, uint64_t wait_ns)
 {
-	uint64_t until_ns = clock_monotonic_ns() + wait_ns;
+	uint64_t since_ns = clock_monotonic_ns();
 
-	for (pipeline_take_looks(p); p->waiting.samples.n && clock_monotonic_ns() < until_ns;
+	for (pipeline_take_looks(p); p->waiting.samples.n && !is_wait_over(p, since_ns, wait_ns);
 	     pipeline_take_looks(p))
-		file_jobs_wait(p->jobs, p->pending.n ? MIN(until_ns, p->pending.data[0].until_ns)
-						     : until_ns);
+		file_jobs_wait(p->jobs, clock_monotonic_ns() + MIN(wait_ns, GO_ON_LOOK_NS));
 	visit_waiting(p, keep_anyway);
 }
 

@@ -14,6 +14,7 @@
 struct pending_look {
 	image_id id;
 	uint64_t until_ns;
+	bool is_counted; /* as late: samples were kept without it */
 };
 
 /* An image that is the runtime of a language. */
@@ -92,8 +93,12 @@ void pipeline_keep_or_wait(struct pipeline *p, struct sample *sample, struct cod
 /* Nor does the beginning of another session. */
 #define SWITCH_WAIT_NS (100 * NS_PER_MS)
 
-/* Samples wait no longer for the look at an image. */
-#define LOOK_WAIT_NS (2 * NS_PER_SECOND)
+/*
+ * Samples wait no longer for the look at an image. If other looks end meanwhile, the machine is busy
+ * and no file system is stuck: then they wait for the longer time.
+ */
+#define LOOK_WAIT_NS     (2 * NS_PER_SECOND)
+#define LOOK_WAIT_MAX_NS (10 * NS_PER_SECOND)
 
 /* Keeps all samples that wait, after a while. */
 void pipeline_end_waiting(struct pipeline *p, uint64_t wait_ns);

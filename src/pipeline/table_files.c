@@ -128,7 +128,7 @@ struct table_file *table_file_begin(struct file_jobs *jobs, struct finder *finde
 	f->job = (struct file_job){ .run = table_file_run,
 				    .done = table_file_done,
 				    .free = table_file_free_job,
-				    .is_long = true };
+				    .rank = FILE_JOB_LONG };
 	atomic_init(&f->n_refs, 2);
 	f->proc = proc ? xstrdup(proc) : NULL;
 	f->path = xstrdup(image->path);

@@ -4,10 +4,13 @@
 
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pipeline/file_jobs.h"
+
+#define LARGE_MARK '*'
 
 /* A job reads a byte from a pipe, as from a file system that answers late. */
 struct test_job {
@@ -40,6 +43,15 @@ static void free_job(struct file_job *job)
 	free(job);
 }
 
+static enum file_job_rank rank_of_mark(char mark)
+{
+	if (mark == LARGE_MARK)
+		return FILE_JOB_LARGE;
+	if (mark >= '0' && mark <= '9')
+		return FILE_JOB_LONG;
+	return mark >= 'A' && mark <= 'Z' ? FILE_JOB_URGENT : FILE_JOB_USUAL;
+}
+
 static void add_job(struct file_jobs *j, uint32_t user, char mark, int fd, char *log)
 {
 	struct test_job *t = xcalloc(1, sizeof(*t));
@@ -48,8 +60,7 @@ static void add_job(struct file_jobs *j, uint32_t user, char mark, int fd, char 
 				    .run = run_job,
 				    .done = log_job,
 				    .free = free_job,
-				    .is_urgent = mark >= 'A' && mark <= 'Z',
-				    .is_long = mark >= '0' && mark <= '9' };
+				    .rank = rank_of_mark(mark) };
 	t->mark = mark;
 	t->fd = fd;
 	t->log = log;
@@ -115,6 +126,119 @@ static void a_job_that_is_stuck_holds_up_its_user_alone(void **state)
 	assert_int_equal(write(fds[1], "", 1), 1);
 	wait_for_jobs(j, 0);
 	assert_string_equal(log, "cab");
+	file_jobs_free(j);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void a_large_file_does_not_delay_others_of_its_user(void **state)
+{
+	struct file_jobs *j = file_jobs_new();
+	char log[8] = "";
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	add_job(j, 1, '*', fds[0], log);
+	add_job(j, 1, '*', -1, log);
+	add_job(j, 1, 'a', -1, log);
+	add_job(j, 1, '1', -1, log);
+	wait_for_jobs(j, 2);
+	assert_string_equal(log, "a1");
+	assert_int_equal(write(fds[1], "", 1), 1);
+	wait_for_jobs(j, 0);
+	assert_string_equal(log, "a1**");
+	file_jobs_free(j);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void large_files_leave_half_of_the_time_to_others(void **state)
+{
+	struct file_jobs *j = file_jobs_new();
+	char log[8] = "";
+
+	(void)state;
+	file_jobs_charge(j, 1, FILE_JOBS_BURST_NS * 3 / 4);
+	add_job(j, 1, '*', -1, log);
+	wait_for_jobs(j, 0);
+	add_job(j, 1, 'a', -1, log);
+	wait_for_jobs(j, 0);
+	assert_string_equal(log, "!a");
+	file_jobs_free(j);
+}
+
+/* The first part of such a job sees that its file is large. */
+static void run_in_two_parts(struct file_job *job)
+{
+	struct test_job *t = (struct test_job *)job;
+
+	if (job->rank == FILE_JOB_LARGE) {
+		t->mark = LARGE_MARK;
+		return;
+	}
+	run_job(job);
+	job->rank = FILE_JOB_LARGE;
+	job->is_again = true;
+}
+
+static void the_second_part_of_a_job_comes_after_other_jobs(void **state)
+{
+	struct file_jobs *j = file_jobs_new();
+	struct test_job *t = xcalloc(1, sizeof(*t));
+	char log[8] = "";
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	*t = (struct test_job){
+		.job = { .user = 1, .run = run_in_two_parts, .done = log_job, .free = free_job },
+		.fd = fds[0],
+		.log = log,
+		.mark = 'a'
+	};
+	file_jobs_add(j, &t->job);
+	add_job(j, 1, 'b', -1, log);
+	add_job(j, 1, 'c', -1, log);
+	assert_int_equal(write(fds[1], "", 1), 1);
+	wait_for_jobs(j, 0);
+	assert_string_equal(log, "bc*");
+	file_jobs_free(j);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void burn_time(struct file_job *job)
+{
+	uint64_t end_ns = clock_thread_cpu_ns() + 20 * NS_PER_MS;
+
+	(void)job;
+	while (clock_thread_cpu_ns() < end_ns)
+		;
+}
+
+static void jobs_go_on_unless_one_is_stuck(void **state)
+{
+	struct file_jobs *j = file_jobs_new();
+	struct test_job *t = xcalloc(1, sizeof(*t));
+	char log[8] = "";
+	int fds[2];
+
+	(void)state;
+	assert_false(file_jobs_go_on(j, 3600 * NS_PER_SECOND));
+	assert_int_equal(pipe(fds), 0);
+	t->job =
+		(struct file_job){ .user = 1, .run = burn_time, .done = log_job, .free = free_job };
+	t->log = log;
+	file_jobs_add(j, &t->job);
+	wait_for_jobs(j, 0);
+	assert_true(file_jobs_go_on(j, 3600 * NS_PER_SECOND));
+	add_job(j, 1, 'a', fds[0], log);
+	while (file_jobs_go_on(j, 10 * NS_PER_MS)) /* it waits for the pipe now */
+		usleep(10000);
+	assert_int_equal(write(fds[1], "", 1), 1);
+	wait_for_jobs(j, 0);
+	assert_true(file_jobs_go_on(j, 3600 * NS_PER_SECOND));
 	file_jobs_free(j);
 	close(fds[0]);
 	close(fds[1]);
@@ -222,6 +346,10 @@ int main(void)
 		cmocka_unit_test(jobs_of_a_user_are_done_in_order),
 		cmocka_unit_test(urgent_jobs_come_first_and_long_ones_last),
 		cmocka_unit_test(a_job_that_is_stuck_holds_up_its_user_alone),
+		cmocka_unit_test(a_large_file_does_not_delay_others_of_its_user),
+		cmocka_unit_test(large_files_leave_half_of_the_time_to_others),
+		cmocka_unit_test(the_second_part_of_a_job_comes_after_other_jobs),
+		cmocka_unit_test(jobs_go_on_unless_one_is_stuck),
 		cmocka_unit_test(a_user_whose_time_is_used_up_is_refused),
 		cmocka_unit_test(jobs_hurry_until_their_user_has_used_much_time),
 		cmocka_unit_test(more_jobs_than_may_wait_are_refused),

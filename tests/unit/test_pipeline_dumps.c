@@ -230,6 +230,26 @@ static void a_file_that_takes_two_seconds_is_late_until_it_was_looked_at(void **
 	assert_int_equal(kept.losses[LOSS_FILE_LATE], 1);
 }
 
+/* A dump of the daemon waits for a look no longer than a moment. */
+static void samples_that_do_not_wait_for_a_look_count_once(void **state)
+{
+	(void)state;
+	put("proc/41/root/slow.dump", "slow", 4);
+	gate.is_shut = true;
+	push(APP "0.6 cpu0 41/41 mmap start=0x3000 size=0x1000 off=0 path=\"/slow.dump\"\n"
+		 "0.7 cpu0 41/41 sample mode=user ip=0x3010\n");
+	assert_int_equal(pipeline_counts(fx.pipeline).samples, 0);
+	pipeline_flush(fx.pipeline, NULL);
+	assert_int_equal(pipeline_counts(fx.pipeline).samples, 1);
+	push("0.8 cpu0 41/41 sample mode=user ip=0x3010\n");
+	pipeline_flush(fx.pipeline, NULL);
+	assert_int_equal(pipeline_counts(fx.pipeline).samples, 2);
+	gate.is_shut = false;
+	wait_for_looks();
+	pipeline_close(take_ptr(fx.pipeline), NULL, NULL, NULL);
+	assert_int_equal(kept.losses[LOSS_FILE_LATE], 1);
+}
+
 /* The process is kept, too, as its names are not known before. */
 static void the_jitdump_of_an_ended_process_is_awaited(void **state)
 {
@@ -328,6 +348,7 @@ int main(void)
 		GATED(a_flush_does_not_wait_for_a_jitdump),
 		GATED(a_jitdump_that_takes_two_seconds_is_late),
 		GATED(a_file_that_takes_two_seconds_is_late_until_it_was_looked_at),
+		GATED(samples_that_do_not_wait_for_a_look_count_once),
 		GATED(the_jitdump_of_an_ended_process_is_awaited),
 		GATED(the_jitdump_of_a_former_program_is_awaited),
 		GATED(a_second_that_ends_among_waiting_samples_forgets_no_jitdump),
