@@ -15,6 +15,7 @@
 #include "daemon/daemon_state.h"
 #include "open/lock.h"
 #include "store/history/history.h"
+#include "store/session.h"
 #include "store/sharing.h"
 
 /*
@@ -217,6 +218,19 @@ static void share_samples(const struct daemon *d)
 			    strerror(errno));
 }
 
+/* Samples of `assay record` are no history, and the daemon does not add to them. */
+static int refuse_session(const char *dir, struct error *err)
+{
+	int format = session_format(dir);
+
+	if (format < 0 && format != -EBADMSG)
+		return 0;
+	return error_set(err, -EEXIST,
+			 "%s is a session of samples, as 'assay record' makes, and not the "
+			 "directory of a daemon: give another --session-dir",
+			 dir);
+}
+
 /* One session can't go on where the parts of a history are. */
 static int refuse_history(const struct daemon *d, struct error *err)
 {
@@ -238,8 +252,9 @@ static int refuse_history(const struct daemon *d, struct error *err)
 int place_make(struct daemon *d, struct error *err)
 {
 	cleanup(close_at_exit) int fd = -1;
-	int r = file_mkdirs(d->config->dir, 0755, err);
+	int r = refuse_session(d->config->dir, err);
 
+	r = r < 0 ? r : file_mkdirs(d->config->dir, 0755, err);
 	if (r < 0)
 		return r;
 	fd = open(d->config->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
