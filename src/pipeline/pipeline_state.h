@@ -94,8 +94,8 @@ void pipeline_keep_or_wait(struct pipeline *p, struct sample *sample, struct cod
 #define SWITCH_WAIT_NS (100 * NS_PER_MS)
 
 /*
- * Samples wait no longer for the look at an image. If other looks end meanwhile, the machine is busy
- * and no file system is stuck: then they wait for the longer time.
+ * Samples wait no longer for the look at an image. If other looks end meanwhile, the machine is
+ * busy and no file system is stuck: then they wait for the longer time.
  */
 #define LOOK_WAIT_NS     (2 * NS_PER_SECOND)
 #define LOOK_WAIT_MAX_NS (10 * NS_PER_SECOND)

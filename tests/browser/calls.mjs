@@ -16,6 +16,13 @@ await page.goto(process.argv[3]);
 const seconds = text => text.split(",").map(Number);
 const times = async () => (await page.locator("main tbody tr td:first-child").allTextContents()).map(Number);
 const shown = kind => page.waitForFunction(kind => document.querySelector("main table th:nth-child(3)")?.textContent === kind, kind);
+// Asks for a window, and waits for its view: until then, the picture and the table are those of the window before.
+const showsWindow = async time => {
+	await page.fill("#time", time);
+	await page.evaluate(() => document.querySelector("main iframe").setAttribute("data-old", ""));
+	await page.click("button[type=submit]");
+	await page.locator("main iframe:not([data-old])").waitFor();
+};
 
 await run({
 	async histogram() {
@@ -68,8 +75,7 @@ await run({
 	async draws() {
 		// The picture has the calls that the table lists, and its wheel asks for a shorter window.
 		const drawing = page.frameLocator("main iframe");
-		await page.fill("#time", "0%-100%");
-		await page.click("button[type=submit]");
+		await showsWindow("0%-100%");
 		await drawing.locator("#calls[data-drawn]").waitFor();
 		await shown("Kind");
 		const before = await times(), box = await page.locator("main iframe").boundingBox();
@@ -83,8 +89,7 @@ await run({
 		holds((await times()).every(t => t >= from && t <= to), "the table has the calls of the picture");
 		// As short as some calls, it draws instructions.
 		const at = (await times())[0];
-		await page.fill("#time", `${at.toFixed(9)},${(at + 1e-6).toFixed(9)}`);
-		await page.click("button[type=submit]");
+		await showsWindow(`${at.toFixed(9)},${(at + 1e-6).toFixed(9)}`);
 		await drawing.locator("#calls[data-instructions]").waitFor();
 		const wanted = await page.evaluate(async time => {
 			const query = new URLSearchParams({ source: document.querySelector("#source").value, time });
@@ -102,8 +107,7 @@ await run({
 		await page.keyboard.press("+");
 		await page.waitForFunction(() => document.querySelector("#time").value !== "0%-100%");
 		await page.waitForFunction(n => { const rows = document.querySelectorAll("main tbody tr").length; return rows > 0 && rows < n; }, before.length);
-		await page.fill("#time", "0%-100%");
-		await page.click("button[type=submit]");
+		await showsWindow("0%-100%");
 		await page.waitForFunction(n => document.querySelectorAll("main tbody tr").length === n, before.length);
 	},
 	async instructions() {

@@ -202,7 +202,7 @@ assert len(list(read(sys.stdin.read()))) > 20' <http
 	url=$(grep -o 'http://127.0.0.1:[0-9]*/metrics' daemon.log)
 	[ -n "$url" ] || skip "this build has no HTTP"
 	within python3 - "$url" "$DEADLINE" <<-'END'
-		import http.client, sys, urllib.parse
+		import http.client, sys, time, urllib.parse
 		place, patience = urllib.parse.urlparse(sys.argv[1]), int(sys.argv[2])
 		def join(source):
 		    c = http.client.HTTPConnection(place.hostname, place.port, patience, (source, 0))
@@ -212,11 +212,23 @@ assert len(list(read(sys.stdin.read()))) > 20' <http
 		def is_served(c):
 		    c.request("GET", "/metrics")
 		    return b"assay_" in c.getresponse().read()
-		other = join("127.0.0.2")
-		many = [join("127.0.0.1") for _ in range(200)]
-		# If the last of them is served, the server has accepted all others.
-		assert is_served(many[-1])
-		assert is_served(other)
+		# The server drops a connection that says nothing for five seconds. On a busy machine, an attempt may take longer, and shows nothing.
+		end = time.monotonic() + patience
+		while time.monotonic() < end:
+		    began = time.monotonic()
+		    other = join("127.0.0.2")
+		    many = [join("127.0.0.1") for _ in range(200)]
+		    # If the last of them is served, the server has accepted all others.
+		    assert is_served(many[-1])
+		    try:
+		        served = is_served(other)
+		    except ConnectionError:
+		        served = False
+		    if served:
+		        break
+		    assert time.monotonic() - began > 4.5, "the server has dropped the other one"
+		else:
+		    sys.exit("no attempt took less than five seconds")
 	END
 }
 

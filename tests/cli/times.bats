@@ -186,20 +186,34 @@ clock() {
 	[ "$timed" -lt "$(total cpu-clock samples comm:alternates)" ]
 }
 
-# Whether at least 99 of 100 samples of the program name the right function; more than that many.
-names_right() {
+# Of the program's samples with a time of their own: how many name the right function, and all ($good, $all). On a busy machine,
+# the sampler has no room for the times of some (`times-full`): those of a second have one time.
+count_right() {
 	assay script -i "$1" --comm alternates --format json >samples
-	sample_functions <samples | sort -n | right >sums
+	sample_functions <samples | sort -n | awk '{ n[$1]++; line[$1] = $0 } END { for (t in n) if (n[t] == 1) print line[t] }' |
+		sort -n | right >sums
 	read -r good all <sums
+}
+
+# Whether at least 99 of 100 name the right function; more than that many.
+names_right() {
+	count_right "$1"
 	[ "$all" -gt "$2" ] && [ $((good * 100)) -ge $((all * 99)) ]
+}
+
+# A busy machine gives a run few samples. The next one continues the list of turns.
+enough_turns() {
+	"$PROGRAMS/alternates" 400 >>turns
+	ask d dump
+	count_right d
+	[ "$all" -gt 100 ]
 }
 
 @test "a daemon keeps exact times, in packed parts, too, until they are old" {
 	need_daemon
 	start_daemon d -e cpu-clock -F "$(at_most 997)" --max-cpu 0 --exact-time
 	said 'with exact times'
-	"$PROGRAMS/alternates" 400 >turns
-	ask d dump
+	wait_for enough_turns
 	names_right d 100
 	end_daemon
 	total=$(n_alternates)
