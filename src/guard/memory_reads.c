@@ -116,6 +116,14 @@ static bool is_spent(const struct reader *reader)
 
 /* ---- the thread ---- */
 
+/* With the lock held, the other thread would wake up just to wait for it. */
+static void signal_without_lock(struct reader *reader, pthread_cond_t *condition)
+{
+	pthread_mutex_unlock(&reader->lock);
+	pthread_cond_signal(condition);
+	pthread_mutex_lock(&reader->lock);
+}
+
 static void *run_reader(void *arg)
 {
 	struct reader *reader = arg;
@@ -135,7 +143,7 @@ static void *run_reader(void *arg)
 		reader->work(reader->arg);
 		pthread_mutex_lock(&reader->lock);
 		reader->work = NULL;
-		pthread_cond_signal(&reader->is_done);
+		signal_without_lock(reader, &reader->is_done);
 	}
 	pthread_mutex_unlock(&reader->lock);
 	return NULL;
@@ -334,7 +342,7 @@ int memory_reads_run(struct memory_reads *r, int32_t pid, void (*work)(void *), 
 	reader->arg = arg;
 	reader->spent_ns = 0;
 	reader->budget_ns = MEMORY_READS_LONGEST * r->limit_ns;
-	pthread_cond_signal(&reader->has_come);
+	signal_without_lock(reader, &reader->has_come);
 	is_done = wait_for_work(reader, r->limit_ns);
 	has_spent = is_done && is_spent(reader);
 	pthread_mutex_unlock(&reader->lock);

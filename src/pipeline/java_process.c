@@ -32,12 +32,25 @@ static void forget_blocks(struct java_process *p)
 		memset(p->blocks->starts, 0, sizeof(p->blocks->starts));
 }
 
-void java_process_begin_walk(struct java_process *p, uint32_t n_reads)
+/*
+ * Walks of a turn share their blocks, which were read after the samples of all of them. Code may be
+ * replaced between two reads, so this lasts for no longer than a walk may.
+ */
+static bool may_share_blocks(const struct java_process *p, uint64_t time_ns, uint64_t now_ns)
 {
+	return time_ns <= p->walk_ns && now_ns - p->walk_ns < JAVA_BLOCKS_NS;
+}
+
+void java_process_begin_walk(struct java_process *p, uint32_t n_reads, uint64_t time_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
 	p->n_reads = n_reads;
 	p->flow_work = HOTSPOT_FLOW_WORK;
 	p->lacks_reads = false;
-	p->walk_ns = clock_monotonic_ns();
+	if (may_share_blocks(p, time_ns, now_ns))
+		return;
+	p->walk_ns = now_ns;
 	forget_blocks(p);
 }
 
@@ -51,19 +64,32 @@ static bool read_directly(struct java_process *p, uint64_t addr, void *out, size
 	return addr <= INT64_MAX && memory_read(p->fd, addr, out, size) == (ssize_t)size;
 }
 
-/* The block that begins at an address; NULL: it can't be read. */
+/* The place of the block that begins at an address; JAVA_BLOCKS: it was not read. */
+static uint32_t find_block(const struct java_blocks *blocks, uint64_t start)
+{
+	uint32_t at = 0;
+
+	while (at < JAVA_BLOCKS && blocks->starts[at] != start)
+		at++;
+	return at;
+}
+
+/* The block that begins at an address; NULL: it can't be read. It takes the place of the oldest. */
 static const uint8_t *block_at(struct java_process *p, uint64_t start)
 {
-	uint32_t at = start / JAVA_BLOCK_SIZE % JAVA_BLOCKS;
+	uint32_t at;
 
 	if (!p->blocks)
 		p->blocks = xcalloc(1, sizeof(*p->blocks));
-	if (p->blocks->starts[at] == start)
+	at = find_block(p->blocks, start);
+	if (at < JAVA_BLOCKS)
 		return p->blocks->bytes[at];
+	at = p->blocks->next;
 	p->blocks->starts[at] = 0;
 	if (!read_directly(p, start, p->blocks->bytes[at], JAVA_BLOCK_SIZE))
 		return NULL;
 	p->blocks->starts[at] = start;
+	p->blocks->next = (at + 1) % JAVA_BLOCKS;
 	return p->blocks->bytes[at];
 }
 

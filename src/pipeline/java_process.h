@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "lang/hotspot.h"
@@ -42,6 +43,7 @@ struct java_method {
 	struct hotspot_method method;
 	uint64_t from_ns, valid_ns;
 	uint64_t used_ns;    /* the last sample in it, interpreted */
+	uint64_t noted_ns;   /* the first one that was noted for the in-kernel sampler; 0: none */
 	uint32_t last_check; /* of the last method that was read here; 0: none */
 	struct known_word words[HOTSPOT_WORDS_MAX]; /* hotspot_method_words() */
 	bool is_good;
@@ -65,11 +67,13 @@ enum java_state {
 	JAVA_READY,
 };
 
-#define JAVA_BLOCK_SIZE 1024
-#define JAVA_BLOCKS     64 /* a power of two */
+#define JAVA_BLOCK_SIZE 4096 /* at most a page: the next one may not be there */
+#define JAVA_BLOCKS     32
+#define JAVA_BLOCKS_NS  (2 * NS_PER_MS)
 
-/* Memory of the process that this walk has read: most reads are small, and near others. */
+/* Memory of the process that a walk has read: most reads are small, and near others. */
 struct java_blocks {
+	uint32_t next;                /* the place of the next one */
 	uint64_t starts[JAVA_BLOCKS]; /* 0: none */
 	uint8_t bytes[JAVA_BLOCKS][JAVA_BLOCK_SIZE];
 };
@@ -90,7 +94,7 @@ struct java_process {
 	struct java_recent recent_blobs, recent_methods;
 	const struct lang_memory *memory; /* for tests: in place of its own; or NULL */
 	uint32_t n_reads;                 /* left in this walk */
-	uint64_t walk_ns;                 /* it began then: no block is older */
+	uint64_t walk_ns;                 /* no block is older: this walk began then, or later */
 	struct java_blocks *blocks;       /* NULL: none yet */
 	struct hotspot vm;
 	VEC(struct java_blob) blobs;
@@ -109,8 +113,8 @@ bool java_is_library(const struct image *image);
 struct java_process *java_process_new(int32_t pid, const struct lang_memory *memory);
 void java_process_free(struct java_process *p);
 
-/* A walk begins, with so many reads. */
-void java_process_begin_walk(struct java_process *p, uint32_t n_reads);
+/* The walk of a sample begins, with so many reads. */
+void java_process_begin_walk(struct java_process *p, uint32_t n_reads, uint64_t time_ns);
 
 /* Forgets all code. */
 void java_process_clear(struct java_process *p);

@@ -176,7 +176,8 @@ bool java_stacks_has(struct java_stacks *j, uint64_t pc)
 	if (!p) {
 		keep_limits(j);
 		p = j->process = java_stacks_find_process(j);
-		java_process_begin_walk(p, j->reads_nothing || j->is_try ? 0 : *j->config.n_reads);
+		java_process_begin_walk(p, j->reads_nothing || j->is_try ? 0 : *j->config.n_reads,
+					j->time_ns);
 		java_process_look_at_code(p, j->time_ns);
 		j->n_reads = p->n_reads;
 	}
@@ -519,20 +520,56 @@ static const struct java_place *place_of_frame(struct java_stacks *j,
 
 /* ---- for the in-kernel sampler ---- */
 
-/* False: the method has no words that prove it, or they can't be read. */
-static bool note_method(struct java_stacks *j, const struct unwind_regs *regs,
-			struct unwind_ctx *stack, uint32_t method)
+/* A recursion has the same frames again: a frame of the interpreter is two. */
+#define NOTED_BEFORE 4
+
+static bool is_noted(const struct java_stacks *j, const struct java_key *key)
 {
-	const struct known_word *words = java_process_words(j->process, method);
+	size_t first = j->noted.n - MIN(j->noted.n, (size_t)NOTED_BEFORE);
+
+	for (size_t i = first; i < j->noted.n; i++) {
+		const struct java_key *before = &j->noted.data[i].key;
+
+		if (before->pc == key->pc && before->place == key->place)
+			return true;
+	}
+	return false;
+}
+
+static void push_noted(struct java_stacks *j, const struct java_noted *noted)
+{
+	if (!is_noted(j, &noted->key))
+		vec_push(&j->noted, *noted);
+}
+
+/*
+ * Programs begin with hundreds of methods that run once. So a method is noted for the sampler in
+ * its second stack: the words that prove it take more time than a stack's walk.
+ */
+static bool is_second_stack(struct java_method *m, uint64_t time_ns)
+{
+	if (!m->noted_ns)
+		m->noted_ns = time_ns;
+	return m->noted_ns != time_ns;
+}
+
+/* JAVA_COPY_NAMELESS: the method has no words that prove it, or they can't be read. */
+static enum java_copy note_method(struct java_stacks *j, const struct unwind_regs *regs,
+				  struct unwind_ctx *stack, uint32_t method)
+{
 	struct java_noted noted = { .step = (uint32_t)j->steps.n - 1 };
+	const struct known_word *words;
 	uint64_t bcp;
 
+	if (!is_second_stack(&j->process->methods.data[method], j->time_ns))
+		return JAVA_COPY_NEW;
+	words = java_process_words(j->process, method);
 	if (!words || !java_read_by_fp(regs, stack, hotspot_bcp_at(&j->process->vm), &bcp))
-		return false;
+		return JAVA_COPY_NAMELESS;
 	java_known_method(words, j->process->methods.data[method].address, bcp, &noted.key,
 			  &noted.frame);
-	vec_push(&j->noted, noted);
-	return true;
+	push_noted(j, &noted);
+	return JAVA_COPY_KNOWN;
 }
 
 /* `method`: of an interpreted frame. */
@@ -547,10 +584,11 @@ static void note_frame(struct java_stacks *j, const struct unwind_regs *regs,
 			j->copy = copy;
 		return;
 	}
-	vec_push(&j->noted, noted);
-	if (method != NO_METHOD && !note_method(j, regs, stack, method) &&
-	    j->copy == JAVA_COPY_KNOWN)
-		j->copy = JAVA_COPY_NAMELESS;
+	push_noted(j, &noted);
+	if (method != NO_METHOD)
+		copy = note_method(j, regs, stack, method);
+	if (j->copy == JAVA_COPY_KNOWN)
+		j->copy = copy;
 }
 
 bool java_stacks_copied(const struct java_stacks *j, enum java_copy *why)

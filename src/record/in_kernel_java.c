@@ -40,11 +40,9 @@ struct java_frames *in_kernel_java_new(struct in_kernel *k)
 	return java_frames_new(&config);
 }
 
-/* The process of a copy. */
 struct java_learning {
 	struct java_frames *frames;
-	int32_t pid;
-	uint64_t process;
+	const struct java_life *life;
 	uint32_t session;
 	enum java_copy most; /* of the frames */
 };
@@ -52,16 +50,15 @@ struct java_learning {
 static void learn_java_frame(void *context, const struct java_known *known)
 {
 	struct java_learning *l = context;
-	enum java_copy copy = java_frames_learn(l->frames, l->pid, l->process, known, l->session);
+	enum java_copy copy = java_frames_learn(l->frames, l->life, known, l->session);
 
 	l->most = MAX(l->most, copy);
 }
 
-void in_kernel_learn_java(struct in_kernel *k, int32_t pid, uint64_t process, bool is_whole)
+void in_kernel_learn_java(struct in_kernel *k, const struct java_life *life, bool is_whole)
 {
 	const struct java_stacks *stacks = user_stacks_java(pipeline_user_stacks(k->pipeline));
-	struct java_learning l = { k->java, pid, process, pipeline_session(k->pipeline),
-				   JAVA_COPY_KNOWN };
+	struct java_learning l = { k->java, life, pipeline_session(k->pipeline), JAVA_COPY_KNOWN };
 	enum java_copy why;
 
 	if (!java_stacks_copied(stacks, &why))

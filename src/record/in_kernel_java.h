@@ -7,13 +7,14 @@
 
 struct in_kernel;
 struct java_frames;
+struct java_life;
 struct raw_stack_message;
 struct walked_stacks;
 
 struct java_frames *in_kernel_java_new(struct in_kernel *k);
 
-/* The frames of a copy that was walked just now. `process`: as in struct java_key. */
-void in_kernel_learn_java(struct in_kernel *k, int32_t pid, uint64_t process, bool is_whole);
+/* The frames of a copy that was walked just now. */
+void in_kernel_learn_java(struct in_kernel *k, const struct java_life *life, bool is_whole);
 
 /*
  * Appends a frame of a stack to k->frames: the frame with the number, at an address of the process.

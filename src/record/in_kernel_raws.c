@@ -117,7 +117,8 @@ bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct
 	if (chain.is_pending)
 		return false;
 	if (w->process)
-		in_kernel_learn_java(k, w->pid, w->process, chain.cut < 0);
+		in_kernel_learn_java(k, &(struct java_life){ w->pid, w->process, w->time_ns },
+				     chain.cut < 0);
 	walked.is_cut = chain.cut >= 0;
 	if (chain.cut >= 0)
 		pipeline_lose(k->pipeline, (enum loss_reason)chain.cut, UINT32_MAX, 1);

@@ -31,6 +31,7 @@ struct told_frame {
 struct java_owner {
 	uint64_t process, number;
 	int32_t pid;
+	uint64_t copied_ns;          /* its last copy */
 	bool is_over;                /* the process executes another program */
 	bool is_swept;               /* … */
 	uint32_t swept;              /* … in this round */
@@ -222,20 +223,36 @@ static bool has_room_for_owner(const struct java_frames *j, int32_t pid)
 	return j->owners.n < JAVA_OWNERS_MAX && count_lives(j, pid) < JAVA_OWNERS_OF_PID;
 }
 
-/* The earlier lives of the pid are over. NULL: there is no room for one more. */
-static struct java_owner *java_owner_new(struct java_frames *j, int32_t pid, uint64_t process)
+/* The earlier lives of the pid are over. Returns whether there is a later one than this. */
+static bool end_earlier_lives(struct java_frames *j, const struct java_life *life)
 {
+	bool has_later = false;
+
+	vec_foreach (&j->owners, other) {
+		bool is_later = (*other)->copied_ns > life->time_ns;
+
+		if ((*other)->pid != life->pid)
+			continue;
+		has_later |= is_later;
+		(*other)->is_over |= !is_later;
+	}
+	return has_later;
+}
+
+/* NULL: there is no room for one more. */
+static struct java_owner *java_owner_new(struct java_frames *j, const struct java_life *life)
+{
+	bool is_over = end_earlier_lives(j, life);
 	struct java_owner *o;
 
-	vec_foreach (&j->owners, other)
-		(*other)->is_over |= (*other)->pid == pid;
-	if (!has_room_for_owner(j, pid))
+	if (!has_room_for_owner(j, life->pid))
 		java_frames_make_room(j, NULL);
-	if (!has_room_for_owner(j, pid))
+	if (!has_room_for_owner(j, life->pid))
 		return NULL;
 	o = xcalloc(1, sizeof(*o));
-	o->process = process;
-	o->pid = pid;
+	o->process = life->process;
+	o->pid = life->pid;
+	o->is_over = is_over;
 	o->number = ++j->last_number;
 	vec_push(&j->owners, o);
 	return j->last = o;
@@ -315,16 +332,18 @@ static void tell_frame(struct java_frames *j, const struct java_owner *o, struct
 	f->is_told = j->config.set(j->config.context, &f->key, &frame);
 }
 
-enum java_copy java_frames_learn(struct java_frames *j, int32_t pid, uint64_t process,
+enum java_copy java_frames_learn(struct java_frames *j, const struct java_life *life,
 				 const struct java_known *known, uint32_t session)
 {
-	struct java_key key = { process, known->key.pc, known->key.place };
-	struct java_owner *o = owner_of_process(j, process);
+	struct java_key key = { life->process, known->key.pc, known->key.place };
+	struct java_owner *o = owner_of_process(j, life->process);
 	uint64_t content = hash_of_content(known);
 	struct told_frame *f;
 
 	if (!o)
-		o = java_owner_new(j, pid, process);
+		o = java_owner_new(j, life);
+	if (o)
+		o->copied_ns = MAX(o->copied_ns, life->time_ns);
 	f = o ? find_told(o, &key) : NULL;
 	if (f && f->content != content) {
 		forget_frame(j, o, f);
@@ -376,6 +395,16 @@ static bool is_at_address(const struct told_frame *f, uint64_t address)
 	return f->is_method || (f->key.pc & FRAME_OFF_MASK) == address;
 }
 
+/* An interpreted frame has two entries, and its stacks have the number of the method's alone. */
+static void use_code_of_method(struct java_frames *j, struct java_owner *o, uint64_t address)
+{
+	const struct java_key key = { o->process, address, JAVA_BEHIND_CALL };
+	struct told_frame *f = find_told(o, &key);
+
+	if (f)
+		f->used = j->round;
+}
+
 bool java_frames_find(struct java_frames *j, int32_t pid, uint64_t address, uint64_t number,
 		      uint32_t session, struct java_codes *codes)
 {
@@ -385,6 +414,8 @@ bool java_frames_find(struct java_frames *j, int32_t pid, uint64_t address, uint
 	if (!f || o->pid != pid || !is_at_address(f, address))
 		return false;
 	f->used = j->round;
+	if (f->is_method)
+		use_code_of_method(j, o, address);
 	if (!java_frames_place(j, o, f, session)) {
 		forget_frame(j, o, f);
 		return false;

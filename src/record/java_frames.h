@@ -46,12 +46,20 @@ struct java_frames_config {
 struct java_frames *java_frames_new(const struct java_frames_config *config); /* copied */
 void java_frames_free(struct java_frames *j);                                 /* NULL is fine */
 
+/* The process of a copied stack. Numbers of processes are given anew: their lives do not overlap.
+ */
+struct java_life {
+	int32_t pid;
+	uint64_t process; /* as in struct java_key */
+	uint64_t time_ns; /* of the copy */
+};
+
 /*
- * A frame of a copy that was walked just now, in a session. `process`: as in struct java_key.
+ * A frame of a copy that was walked just now, in a session.
  * Returns JAVA_COPY_KNOWN, if the sampler has it already, JAVA_COPY_NEW, or JAVA_COPY_FULL, if the
  * sampler does not get it.
  */
-enum java_copy java_frames_learn(struct java_frames *j, int32_t pid, uint64_t process,
+enum java_copy java_frames_learn(struct java_frames *j, const struct java_life *life,
 				 const struct java_known *known, uint32_t session);
 
 /* Valid until the next call of a function here. n is 0 for the interpreter's code. */

@@ -58,7 +58,8 @@ static struct java_frames *new_frames(void)
 }
 
 /* Compiled code at `pc` with some inlined methods. Returns its number; 0: it got none. */
-static uint64_t learn(struct java_frames *j, uint64_t process, uint64_t pc, uint32_t n_methods)
+static uint64_t learn_of(struct java_frames *j, const struct java_life *life, uint64_t pc,
+			 uint32_t n_methods)
 {
 	struct lang_frame methods[64];
 	struct java_known known = { .key = { .pc = pc, .place = JAVA_BEHIND_CALL },
@@ -71,13 +72,18 @@ static uint64_t learn(struct java_frames *j, uint64_t process, uint64_t pc, uint
 	uint64_t n_set;
 
 	for (uint32_t i = 0; i < n_methods; i++)
-		methods[i] = (struct lang_frame){ .pid = PID_OF(process),
-						  .pointer = process << 32 | pc | i };
+		methods[i] = (struct lang_frame){ .pid = life->pid,
+						  .pointer = life->process << 32 | pc | i };
 	told.last_number = 0;
 	n_set = told.n_set;
-	told.why = java_frames_learn(j, PID_OF(process), process, &known, 0);
+	told.why = java_frames_learn(j, life, &known, 0);
 	assert_int_equal(told.why == JAVA_COPY_NEW, told.n_set > n_set);
 	return told.last_number;
+}
+
+static uint64_t learn(struct java_frames *j, uint64_t process, uint64_t pc, uint32_t n_methods)
+{
+	return learn_of(j, &(struct java_life){ PID_OF(process), process, 0 }, pc, n_methods);
 }
 
 static bool is_found(struct java_frames *j, uint64_t process, uint64_t pc, uint64_t number)
@@ -285,14 +291,67 @@ static void lives_of_one_process_do_not_crowd_out_others(void **state)
 						  .frame = { .rule = { .cfa = UNWIND_CFA_SP },
 							     .n_proof = 1 } };
 
+		const struct java_life of_pid = { 77, life, life };
+
 		told.last_number = 0;
-		java_frames_learn(j, 77, life, &known, 0);
+		java_frames_learn(j, &of_pid, &known, 0);
 		n += told.last_number != 0;
 	}
 	assert_int_equal(n, JAVA_OWNERS_OF_PID);
 	for (uint64_t process = 1; process <= JAVA_OWNERS_MAX - JAVA_OWNERS_OF_PID; process++)
 		assert_true(learn(j, process << 8, 0x1000, 1));
 	assert_false(learn(j, 0xffff00, 0x1000, 1));
+	java_frames_free(j);
+}
+
+/*
+ * A copy of an earlier life may come late. Those of a process number are of one life after the
+ * other, so the living one keeps its frames when room is made.
+ */
+static void a_late_copy_of_an_earlier_life_does_not_end_the_living_one(void **state)
+{
+	const struct java_life living = { 77, 100, 200 }, earlier = { 77, 101, 100 };
+	const struct java_life next = { 77, 102, 300 };
+	struct java_frames *j = new_frames();
+	struct java_codes codes;
+	uint64_t number;
+
+	(void)state;
+	number = learn_of(j, &living, 0x1000, 1);
+	assert_true(number && learn_of(j, &earlier, 0x1000, 1));
+	for (uint64_t process = 2; process < 11; process++)
+		flood(j, process, JAVA_FRAMES_OF_PROCESS, 0);
+	assert_int_equal(told.n_dropped, 1); /* of the earlier one, to make room */
+	assert_true(java_frames_find(j, 77, 0x1000, number, 0, &codes));
+	rounds(j, 1);
+	assert_int_equal(learn_of(j, &next, 0x1000, 1), 0); /* the living one is over now */
+	assert_int_equal(told.n_dropped, 2);
+	java_frames_free(j);
+}
+
+/* Stacks have the number of the method. The interpreter's own code, which they need, is in use. */
+static void the_code_of_interpreted_frames_stays_with_their_methods(void **state)
+{
+	const struct java_life life = { PID_OF(1), 1, 0 };
+	const struct java_known method = { .key = { .pc = 0x9000, .place = 0x9100 },
+					   .frame = { .flags = JAVA_IS_FRAME } };
+	struct java_frames *j = new_frames();
+	struct java_codes codes;
+	uint64_t number;
+
+	(void)state;
+	learn(j, 1, 0x1000, 0);
+	learn(j, 1, 0x2000, 0);
+	told.last_number = 0;
+	java_frames_learn(j, &life, &method, 0);
+	number = told.last_number;
+	flood(j, 1, JAVA_FRAMES_OF_PROCESS, 0);
+	rounds(j, JAVA_IDLE_ROUNDS + 1);
+	assert_true(java_frames_find(j, PID_OF(1), 0x1000, number, 0, &codes));
+	learn(j, 1, 0x300000, 0);
+	assert_int_equal(told.living.n, 2); /* the method, and the code that it was found at */
+	assert_int_equal(learn(j, 1, 0x1000, 0), 0);
+	assert_int_equal(told.why, JAVA_COPY_KNOWN);
 	java_frames_free(j);
 }
 
@@ -309,6 +368,8 @@ int main(void)
 		cmocka_unit_test(a_process_at_its_quota_loses_idle_frames),
 		cmocka_unit_test(frames_are_learnt_anew_when_names_were_forgotten),
 		cmocka_unit_test(lives_of_one_process_do_not_crowd_out_others),
+		cmocka_unit_test(a_late_copy_of_an_earlier_life_does_not_end_the_living_one),
+		cmocka_unit_test(the_code_of_interpreted_frames_stays_with_their_methods),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

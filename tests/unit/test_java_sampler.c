@@ -124,7 +124,9 @@ static void learn_frame(void *context, const struct java_known *known)
 {
 	const struct work w = { .s.pid = FROZEN_PID };
 
-	java_frames_learn(context, FROZEN_PID, java_process_key(&w), known, 0);
+	const struct java_life life = { FROZEN_PID, java_process_key(&w), 2 };
+
+	java_frames_learn(context, &life, known, 0);
 }
 
 /* ---- the sampler's side ---- */
@@ -279,6 +281,7 @@ static void check_walk(const char *path, const struct buf *expected)
 
 	if (!frozen.runtime.is_aarch64) {
 		walk_copy(&w, 1, &got);
+		walk_copy(&w, 2, &got);
 		java_stacks_each_known(user_stacks_java(w.stacks), frames, learn_frame);
 		sampler.n_left_out = strstr(path, "-xint") != NULL;
 		n = walk_known();
@@ -384,6 +387,26 @@ static bool is_compiled(const char *path)
 	       !strstr(path, "-deoptimised") && !strstr(path, "-virtual");
 }
 
+/* The methods of interpreted frames come with the second stack that has them, whatever the first.
+ */
+static void check_first_stack(struct walker *w, const char *path, struct buf *got)
+{
+	struct told first = { 0 }, same = { 0 }, second = { 0 };
+	walk_copy(w, 1, got);
+	java_stacks_each_known(user_stacks_java(w->stacks), &first, tell_known);
+	walk_copy(w, 1, got);
+	java_stacks_each_known(user_stacks_java(w->stacks), &same, tell_known);
+	assert_int_equal(same.frames.len, first.frames.len);
+	walk_copy(w, 2, got);
+	java_stacks_each_known(user_stacks_java(w->stacks), &second, tell_known);
+	if (strstr(path, "-xint") && !strstr(path, "-aarch64"))
+		assert_true(second.frames.len > first.frames.len);
+	assert_true(second.frames.len >= first.frames.len);
+	buf_fini(&first.frames);
+	buf_fini(&same.frames);
+	buf_fini(&second.frames);
+}
+
 /*
  * The reader alone walks some frames: an innermost one that is interpreted, deoptimised ones, and
  * those in front of frames in the heap. The sampler gets all others.
@@ -399,7 +422,8 @@ static void check_known(const char *path, const struct buf *expected)
 	walk_thread(w.machine, w.stacks, &got);
 	java_stacks_each_known(user_stacks_java(w.stacks), &told, tell_known);
 	assert_int_equal(told.frames.len, 0); /* perf's samples are not for the sampler */
-	walk_copy(&w, 1, &got);
+	check_first_stack(&w, path, &got);
+	walk_copy(&w, 3, &got);
 	java_stacks_each_known(user_stacks_java(w.stacks), &told, tell_known);
 	assert_true(told.frames.len <= got.len && !told.frames.len == is_aarch64);
 	if (is_compiled(path))
@@ -466,14 +490,14 @@ static void a_direct_call_tells_whether_it_leads_to_a_method(void **state)
 	p->vm.n_heaps = 1;
 	put_code(p, HOTSPOT_COMPILED, method, method + 0x1000);
 	put_code(p, HOTSPOT_STUBS, stub, stub + 0x1000);
-	java_process_begin_walk(p, 100);
+	java_process_begin_walk(p, 100, UINT64_MAX);
 	assert_int_equal(calls_method(p, method + 0x20, HEAP + 21), HOTSPOT_YES);
 	assert_int_equal(calls_method(p, stub + 0x20, HEAP + 21), HOTSPOT_NO);
 	assert_int_equal(calls_method(p, HEAP + 0x20000, HEAP + 21), HOTSPOT_NO); /* a file */
 	assert_int_equal(calls_method(p, method, HEAP + 31), HOTSPOT_NO);
 	/* What can't be read is no caller of a stub; without reads left, a later walk asks. */
 	assert_int_equal(calls_method(p, method, HEAP + 80), HOTSPOT_YES);
-	java_process_begin_walk(p, 0);
+	java_process_begin_walk(p, 0, UINT64_MAX);
 	assert_int_equal(calls_method(p, method, HEAP + 21), HOTSPOT_NOT_ASKED);
 	java_process_free(p);
 }
