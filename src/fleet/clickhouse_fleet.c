@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/reader.h"
 #include "fleet/clickhouse.h"
+#include "fleet/clickhouse_replica.h"
 #include "fleet/fleet_store.h"
 
 /* Fills `id` with the id that the tables have; "": they have none. */
@@ -73,7 +74,9 @@ int clickhouse_check_fleets(struct clickhouse *ch, const char *fleet, struct err
 {
 	int r = 0;
 
-	for (uint32_t shard = 0; shard < clickhouse_n_shards(ch) && r >= 0; shard++)
+	for (uint32_t shard = 0; shard < clickhouse_n_shards(ch) && r >= 0; shard++) {
 		r = clickhouse_check_fleet(ch, shard, fleet, false, err);
+		r = r < 0 ? r : clickhouse_check_replica(ch, shard, err);
+	}
 	return r;
 }

@@ -22,5 +22,8 @@ struct error;
 int clickhouse_check_fleet(struct clickhouse *ch, uint32_t shard, const char *fleet, bool claims,
 			   struct error *err);
 
-/* The same for all shards, without claiming any. */
+/*
+ * The same for all shards, without claiming any. Replicas must have all rows, too: -EAGAIN
+ * (fleet/clickhouse_replica.h).
+ */
 int clickhouse_check_fleets(struct clickhouse *ch, const char *fleet, struct error *err);

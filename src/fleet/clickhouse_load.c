@@ -22,6 +22,7 @@
 #include "fleet/clickhouse_day.h"
 #include "fleet/clickhouse_fleet.h"
 #include "fleet/clickhouse_insert.h"
+#include "fleet/clickhouse_replica.h"
 #include "fleet/clickhouse_rows.h"
 #include "fleet/fleet_store.h"
 #include "fleet/late_names.h"
@@ -532,12 +533,13 @@ static void loader_name_late(struct loader *l, uint64_t began_s)
 		l->memory->named_s = began_s - CLOCKS_DIFFER_S;
 }
 
-/* A shard is for the first fleet that loads it. */
+/* A shard is for the first fleet that loads it, and answers about receipts only if it has all. */
 static int loader_claim(struct loader *l, uint32_t shard)
 {
 	struct error why = { 0 };
 	int r = clickhouse_check_fleet(l->config->clickhouse, shard, l->config->fleet, true, &why);
 
+	r = r < 0 ? r : clickhouse_check_replica(l->config->clickhouse, shard, &why);
 	if (r < 0)
 		loader_fail(l, shard, r, &why);
 	return r;

@@ -53,11 +53,11 @@ int fleet_load_lock(const char *fleet, struct error *err);
 
 /*
  * -EBUSY: another process loads this fleet. -EINTR: config->stops, or that of the servers. -EAGAIN:
- * an insert of an earlier call may still run (fleet/batch_list.h). -EXDEV: ClickHouse has another
- * fleet (fleet/clickhouse_fleet.h). -EBADMSG: with drops_first,
- * ClickHouse has samples of the day that the directory lacks, so the day stays. Other errors:
- * ClickHouse or the directory failed; what was stored is in *out, also then. If a shard fails, the
- * hosts of the other shards are loaded.
+ * an insert of an earlier call may still run (fleet/batch_list.h), or a replica lacks rows. -EXDEV:
+ * ClickHouse has another fleet (fleet/clickhouse_fleet.h). -EBADMSG: with drops_first, ClickHouse
+ * has samples of the day that the directory lacks, so the day stays. Other errors: ClickHouse or
+ * the directory failed; what was stored is in *out, also then. If a shard fails, the hosts of the
+ * other shards are loaded.
  */
 int fleet_load(const struct fleet_load_config *config, struct fleet_load_result *out,
 	       struct error *err);

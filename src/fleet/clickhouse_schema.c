@@ -331,6 +331,7 @@ static const char users_sql[] =
 	"CREATE USER IF NOT EXISTS assay_read IDENTIFIED WITH sha256_hash BY '%s' SETTINGS PROFILE 'assay_read';\n"
 	"GRANT SELECT, INSERT, ALTER DELETE ON %s.* TO assay_write;\n" /* DROP PARTITION needs ALTER DELETE */
 	"GRANT SELECT ON system.parts TO assay_write;\n"
+	"GRANT SELECT ON system.replicas TO assay_write;\n"
 	"GRANT SELECT ON %s.* TO assay_read;\n";
 
 static const char users_xml[] =

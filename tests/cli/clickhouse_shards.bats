@@ -9,14 +9,11 @@ setup() {
 	read -ra server <<<"${ASSAY_CLICKHOUSE_SERVER:-$(command -v clickhouse-server || true)}"
 	[ "${#server[@]}" -gt 0 ] || skip "no clickhouse-server: install it, or set ASSAY_CLICKHOUSE_SERVER to a command that runs it (docs/testing.md)"
 	local i
-	for i in 1 2 3 4 5 6 7 8; do
+	for i in {1..15}; do
 		ports[i]=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 	done
 	for i in 1 2; do
-		mkdir -p "shard$i"/{data,tmp,files}
-		configure "$i"
-		start "$i"
-		curl -sSf "http://127.0.0.1:${ports[i]}/" --data-binary "CREATE DATABASE fleet"
+		start_new "$i" r1
 	done
 	shards=http://127.0.0.1:${ports[1]}/fleet,http://127.0.0.1:${ports[2]}/fleet
 }
@@ -26,7 +23,15 @@ teardown() {
 	end_test
 }
 
-configure() { # SHARD
+# Servers 1 and 2 are the two shards. Servers 9 and 10 are other replicas of them.
+start_new() { # SERVER REPLICA
+	mkdir -p "shard$1"/{data,tmp,files}
+	configure "$1" "$2"
+	start "$1"
+	curl -sSf "http://127.0.0.1:${ports[$1]}/" --data-binary "CREATE DATABASE fleet"
+}
+
+configure() { # SERVER REPLICA
 	local here=$BATS_TEST_TMPDIR/shard$1
 	cat >"$here/config.xml" <<-END
 		<yandex>
@@ -36,7 +41,7 @@ configure() { # SHARD
 		<users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database>
 		<timezone>UTC</timezone><mark_cache_size>67108864</mark_cache_size><mlock_executable>false</mlock_executable>
 		<zookeeper><node><host>127.0.0.1</host><port>${ports[3]}</port></node></zookeeper>
-		<macros><replica>r1</replica></macros>
+		<macros><replica>$2</replica></macros>
 		</yandex>
 	END
 	cat >"$here/users.xml" <<-END
@@ -45,18 +50,18 @@ configure() { # SHARD
 	END
 }
 
-start() { # SHARD
+start() { # SERVER
 	background "${server[@]}" "--config-file=$BATS_TEST_TMPDIR/shard$1/config.xml" >"shard$1/out" 2>&1
 	pids[$1]=$!
 	wait_for curl -sf -m 2 -o ping "http://127.0.0.1:${ports[$1]}/ping"
 }
 
-stop() { # SHARD: at once, as a machine that fails
+stop() { # SERVER: at once, as a machine that fails
 	kill -KILL "${pids[$1]}"
 	wait "${pids[$1]}" 2>/dev/null || true
 }
 
-ask() { # SHARD SQL
+ask() { # SERVER SQL
 	curl -sS "http://127.0.0.1:${ports[$1]}/?database=fleet" --data-binary "$2"
 }
 
@@ -253,6 +258,68 @@ configure_zookeeper() { # PORT
 	wait_for assay fleet load --clickhouse "$shards" fleet 2>load.err || { cat load.err; false; }
 	assay fleet audit --clickhouse "$shards" fleet
 	[ "$(in_clickhouse)" = $((all * 10 / 6)) ]
+}
+
+add_hosts() { # HOST…
+	local host
+	for host; do
+		assay ship --to dir:fleet --once -q --host "$host" store
+	done
+}
+
+@test "a replica that was away while its shard was loaded has all rows when it comes back" {
+	configure_zookeeper "${ports[3]}"
+	fleet_of_six
+	start_new 9 r2
+	start_new 10 r2
+	others=http://127.0.0.1:${ports[9]}/fleet,http://127.0.0.1:${ports[10]}/fleet
+	for urls in "$shards" "$others"; do
+		wait_for assay fleet init --clickhouse "$urls" --replicated /fleet 2>init.err
+	done
+	assay fleet load --clickhouse "$shards" fleet
+	wait_for assay fleet audit --clickhouse "$others" fleet >audit.out
+	# Both other replicas are away, and come back.
+	stop 9
+	stop 10
+	add_hosts away1 away2 away3 away4
+	assay fleet load --clickhouse "$shards" fleet
+	start 9
+	start 10
+	wait_for assay fleet audit --clickhouse "$others" fleet >audit.out
+	for urls in "$shards" "$others"; do
+		assay fleet audit --clickhouse "$urls" fleet
+		[ "$(assay report --fleet "$urls" -l --format json | jq .header.samples.selected)" = $((all * 10 / 6)) ]
+	done
+}
+
+replica_has_version() {
+	[ "$(ask 9 "SELECT count() FROM schema_version")" = 1 ]
+}
+
+@test "load stores nothing by a replica that lacks rows of another one" {
+	configure_zookeeper "${ports[3]}"
+	fleet_of_six
+	start_new 9 r2
+	first=http://127.0.0.1:${ports[1]}/fleet second=http://127.0.0.1:${ports[9]}/fleet
+	for urls in "$first" "$second"; do
+		wait_for assay fleet init --clickhouse "$urls" --replicated /fleet 2>init.err
+	done
+	wait_for replica_has_version
+	stop 9
+	assay fleet load --clickhouse "$first" fleet
+	stop 1
+	start 9
+	add_hosts later1 later2
+	run -1 assay fleet load --clickhouse "$second" fleet
+	echo "$output"
+	[[ "$output" == *"$second: this replica lacks "* ]]
+	[ "$(ask 9 "SELECT count() FROM coverage")" = 0 ]
+	start 1
+	wait_for assay fleet load --clickhouse "$second" fleet 2>load.err
+	for urls in "$first" "$second"; do
+		wait_for assay fleet audit --clickhouse "$urls" fleet >audit.out
+		[ "$(assay report --fleet "$urls" -l --format json | jq .header.samples.selected)" = $((all * 8 / 6)) ]
+	done
 }
 
 @test "no sample is lost or doubled by faults of replicated tables and ZooKeeper" {
