@@ -10,6 +10,7 @@
 #include "limits.h"
 #include "built_segment.h"
 
+#include "store/needed_nodes.h"
 #include "store/row_reader.h"
 #include "store/segment_parse.h"
 
@@ -97,6 +98,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct block_filter all = { .takes = takes_all,
 						 .takes_overview = takes_all_overviews,
 						 .until_ns = UINT64_MAX };
+	static const struct block_filter later = { .takes = takes_all,
+						   .takes_overview = takes_all_overviews,
+						   .until_ns = UINT64_MAX,
+						   .nodes_later = true };
 	struct segment_context c = { .warnings_to = &session, .has_delivered = true };
 	struct buf built = { 0 };
 	struct segment *seg;
@@ -109,11 +114,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		build_segment(data + 1, size - 1, &built);
 	else
 		buf_bytes(&built, data + 1, size - 1);
-	c.filter = data[0] & 2 ? &all : NULL;
+	c.filter = data[0] & 4 ? &later : data[0] & 2 ? &all : NULL;
 	c.unpacker = unpacker_new();
 	seg = segment_parse(&c, "fuzz", built.data, built.len);
 	if (seg) {
 		segment_limit_counters(seg, 2);
+		segment_load_nodes(seg);
 		check_tables(seg);
 		check_rows(seg);
 	}

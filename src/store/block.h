@@ -77,6 +77,17 @@ void nodes_encode(struct block_encoder *e, struct buf *out, const struct tree *t
 int nodes_decode(struct unpacker *u, const uint8_t *bytes, size_t size, uint32_t first, uint32_t n,
 		 uint32_t n_images, struct tree_node *out);
 
+/* Unpacked nodes in a third of the memory: by node, the id of its parent and its code in `arcs`. */
+struct coded_nodes {
+	uint32_t *parents, *codes;
+	struct arcs arcs;
+};
+void coded_nodes_fini(struct coded_nodes *nodes);
+
+/* nodes_decode() to *out, which coded_nodes_fini() frees. Untouched on failure. */
+int nodes_decode_codes(struct unpacker *u, const uint8_t *bytes, size_t size, uint32_t first,
+		       uint32_t n, uint32_t n_images, struct coded_nodes *out);
+
 /*
  * Fills the entries [first_id, first_id + n_ids) of the segment's tables, which hold "unknown"
  * before. Texts go to the arena. On -EBADMSG, the entries that were decoded before the error stay.

@@ -223,6 +223,7 @@ static void next_segment(struct store *s)
 	s->size_bytes = 0;
 	segment_tables_fini(&s->tables);
 	segment_tables_init(&s->tables, s->images, s->strings);
+	s->hashes.n = 0;
 	s->group.next_class = 0;
 }
 
@@ -422,6 +423,7 @@ static void store_free(struct store *s)
 	drop_late(s, s->late.n);
 	vec_fini(&s->late);
 	segment_tables_fini(&s->tables);
+	vec_fini(&s->hashes);
 	tally_fini(&s->tally);
 	batch_fini(&s->batch);
 	vec_fini(&s->times);
@@ -634,7 +636,8 @@ const struct store_ops native_store = {
 uint64_t native_store_memory(const struct store *s)
 {
 	uint64_t n = segment_tables_memory(&s->tables) + tally_memory(&s->tally) + s->out.cap +
-		     s->info.cap + batch_memory(&s->batch) + s->times.cap * sizeof(*s->times.data) +
+		     s->hashes.cap * sizeof(*s->hashes.data) + s->info.cap +
+		     batch_memory(&s->batch) + s->times.cap * sizeof(*s->times.data) +
 		     s->places.cap * sizeof(*s->places.data) + group_memory(&s->group) +
 		     block_encoder_memory(&s->encoder);
 

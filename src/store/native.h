@@ -40,7 +40,6 @@ void native_store_set_limits(struct store *s, const struct native_limits *limits
 /* A node of the store's tree. { 0 } is the root. */
 struct native_place {
 	uint32_t node;
-	uint64_t hash; /* of the path to it */
 };
 
 /*

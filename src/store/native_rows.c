@@ -46,8 +46,15 @@ struct native_place native_store_step(struct store *s, struct native_place paren
 	struct tree_step step = { .image = segment_tables_image(&s->tables, code->image),
 				  .offset = code->offset };
 
-	step.hash = hash_step(parent.hash, step.image, step.offset);
-	return (struct native_place){ tree_child(&s->tables.tree, parent.node, &step), step.hash };
+	uint32_t node;
+
+	if (!s->hashes.n)
+		vec_push(&s->hashes, 0); /* the root's */
+	step.hash = hash_step(s->hashes.data[parent.node], step.image, step.offset);
+	node = tree_child(&s->tables.tree, parent.node, &step);
+	if (node == s->hashes.n)
+		vec_push(&s->hashes, step.hash);
+	return (struct native_place){ node };
 }
 
 uint32_t native_store_class(struct store *s, const struct profile_class *class)

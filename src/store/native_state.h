@@ -47,6 +47,7 @@ struct store {
 	uint64_t delivered;          /* as in struct block_header */
 
 	struct segment_tables tables;
+	VEC(uint64_t) hashes; /* of the paths to the nodes that native_store_step() made */
 	struct tally tally;
 	bool keeps_times;
 	struct sample_times times; /* of this block */

@@ -197,7 +197,8 @@ void nodes_encode(struct block_encoder *e, struct buf *out, const struct tree *t
 struct nodes_parser {
 	struct walk w;
 	struct column_reader columns[OFFSETS + 1];
-	struct tree_node *out; /* of the new nodes */
+	struct tree_node *out; /* of the new nodes; NULL: … */
+	uint32_t *parents;     /* … they are here, and all codes in `w` */
 	uint32_t n_images;
 	bool bad;
 };
@@ -223,7 +224,7 @@ static struct code_addr get_code(struct nodes_parser *p, uint32_t i, uint32_t pa
 
 	if (parent < p->w.first)
 		return get_address(p, ARCS_NONE);
-	x = walk_parent(&p->w, parent, &p->out[parent - p->w.first].code);
+	x = walk_parent(&p->w, parent, p->out ? &p->out[parent - p->w.first].code : NULL);
 	place = column_get(&p->columns[PLACES]);
 	if (!place) {
 		code = get_address(p, arcs_last(arcs, x));
@@ -239,6 +240,17 @@ static struct code_addr get_code(struct nodes_parser *p, uint32_t i, uint32_t pa
 	return arcs->codes.data[call].code;
 }
 
+static void put_out(struct nodes_parser *p, uint32_t i, uint32_t parent, struct code_addr code)
+{
+	if (p->out) {
+		p->out[i] = (struct tree_node){ parent, code };
+		return;
+	}
+	p->parents[i] = parent;
+	if (p->w.code[i] == ARCS_NONE)
+		p->w.code[i] = arcs_intern(p->w.arcs, &code);
+}
+
 static void get_nodes(struct nodes_parser *p, uint32_t n)
 {
 	uint64_t parent = 0;
@@ -249,27 +261,59 @@ static void get_nodes(struct nodes_parser *p, uint32_t n)
 			p->bad = true;
 			return;
 		}
-		p->out[i].parent = (uint32_t)parent;
-		p->out[i].code = get_code(p, i, (uint32_t)parent);
+		put_out(p, i, (uint32_t)parent, get_code(p, i, (uint32_t)parent));
 	}
+}
+
+static int decode_nodes(struct nodes_parser *p, struct unpacker *u, const uint8_t *bytes,
+			size_t size, uint32_t n)
+{
+	struct reader r = reader_over(bytes, size);
+
+	for (int i = PARENTS; i <= OFFSETS; i++)
+		column_open_some(&p->columns[i], u, &r, n);
+	get_nodes(p, n);
+	for (int i = PARENTS; i <= OFFSETS; i++) {
+		p->bad |= p->columns[i].bad;
+		column_close(&p->columns[i]);
+	}
+	return p->bad ? -EBADMSG : 0;
 }
 
 int nodes_decode(struct unpacker *u, const uint8_t *bytes, size_t size, uint32_t first, uint32_t n,
 		 uint32_t n_images, struct tree_node *out)
 {
 	struct nodes_parser p = { .out = out, .n_images = n_images };
-	struct reader r = reader_over(bytes, size);
 	struct arcs arcs = { 0 };
+	int r;
 
 	walk_init(&p.w, &arcs, first, n);
-	for (int i = PARENTS; i <= OFFSETS; i++)
-		column_open_some(&p.columns[i], u, &r, n);
-	get_nodes(&p, n);
-	for (int i = PARENTS; i <= OFFSETS; i++) {
-		p.bad |= p.columns[i].bad;
-		column_close(&p.columns[i]);
-	}
+	r = decode_nodes(&p, u, bytes, size, n);
 	free(p.w.code);
 	arcs_fini(&arcs);
-	return p.bad ? -EBADMSG : 0;
+	return r;
+}
+
+void coded_nodes_fini(struct coded_nodes *nodes)
+{
+	free(nodes->parents);
+	free(nodes->codes);
+	arcs_fini(&nodes->arcs);
+}
+
+int nodes_decode_codes(struct unpacker *u, const uint8_t *bytes, size_t size, uint32_t first,
+		       uint32_t n, uint32_t n_images, struct coded_nodes *out)
+{
+	struct coded_nodes nodes = { .parents = xcalloc((size_t)n + 1, sizeof(*nodes.parents)) };
+	struct nodes_parser p = { .parents = nodes.parents, .n_images = n_images };
+	int r;
+
+	walk_init(&p.w, &nodes.arcs, first, n);
+	nodes.codes = p.w.code;
+	r = decode_nodes(&p, u, bytes, size, n);
+	if (r < 0)
+		coded_nodes_fini(&nodes);
+	else
+		*out = nodes;
+	return r;
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/reserve.h"
 #include "store/group.h"
+#include "store/node_set.h"
 #include "store/segment_file.h"
 
 struct row_reader {
@@ -122,6 +123,11 @@ int segment_read_rows(const struct segment *segment, uint32_t block, struct coun
 	if (!vec_try_reserve(rows, rows->n + (size_t)n))
 		return reserve_error(err);
 	memcpy(rows->data + rows->n, found, (size_t)n * sizeof(*found));
+	for (int64_t i = 0; f->needed && i < n; i++) {
+		struct count_row *row = &rows->data[rows->n + (size_t)i];
+
+		row->node = node_set_rank(f->needed, row->node);
+	}
 	rows->n += (size_t)n;
 	return 0;
 }

@@ -54,15 +54,30 @@ struct unread {
 	const uint8_t *bytes;
 };
 
+/* A section of nodes that is read later (store/needed_nodes.h). */
+struct later_nodes {
+	uint32_t first, n;
+	const uint8_t *bytes;
+	uint32_t size;
+	uint64_t hash;
+};
+
 struct segment_file {
 	struct segment seg; /* first member: a pointer to the segment is a pointer to this struct */
 	char *name;
 	struct arena *arena;
 	struct free_held held;
+	/* Ids up to the last block that was parsed. A table has them once such a block is read. */
+	uint32_t n_ids[N_TABLES];
 	uint32_t cap[N_TABLES], blocks_cap;
 	struct block_place *places; /* one a block */
 	const uint8_t *bytes;
 	VEC(struct unread) unread;
+	bool has_later; /* its nodes are read later; a damaged segment may have no section of them
+			 */
+	VEC(struct later_nodes) later;
+	struct node_set *needed;   /* of later nodes: those that are there; NULL: none */
+	bool keeps_nodes;          /* they were changed, so they stay */
 	struct file_mapping map;   /* the mapping of the bytes, if the segment owns one */
 	struct row_reader *reader; /* for segment_read_rows(); made at the first use */
 	uint64_t n_holes;          /* ids whose definition was damaged */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/reserve.h"
 #include "store/group.h"
+#include "store/node_set.h"
 #include "store/row_reader.h"
 #include "store/segment_file.h"
 #include "store/segment_parts.h"
@@ -82,15 +83,6 @@ static void extend_tables(struct segment_file *f, const uint32_t n[N_TABLES])
 	EXTEND(f, TABLE_SYMBOLS, symbols, n_symbols, n[TABLE_SYMBOLS], symbol);
 }
 
-static void table_sizes(const struct segment *seg, uint32_t n[N_TABLES])
-{
-	n[TABLE_STRINGS] = seg->n_strings;
-	n[TABLE_IMAGES] = seg->n_images;
-	n[TABLE_CLASSES] = seg->n_classes;
-	n[TABLE_NODES] = seg->n_nodes;
-	n[TABLE_SYMBOLS] = seg->n_symbols;
-}
-
 static struct segment_file *segment_new(const char *name)
 {
 	static const uint32_t implied[N_TABLES] = { 1, 1, 0, 1, 0 };
@@ -100,6 +92,7 @@ static struct segment_file *segment_new(const char *name)
 	f->name = xstrdup(name);
 	f->seg.name = f->name;
 	extend_tables(f, implied);
+	memcpy(f->n_ids, implied, sizeof(implied));
 	f->seg.strings[0] = "";
 	return f;
 }
@@ -120,6 +113,8 @@ void segment_free(struct segment *seg)
 	free(f->places);
 	free(f->name);
 	vec_fini(&f->unread);
+	vec_fini(&f->later);
+	node_set_free(f->needed);
 	arena_free(f->arena);
 	row_reader_free(f->reader);
 	file_unmap(&f->map);
@@ -279,6 +274,25 @@ static void parse_names(struct segment_context *c, struct segment_file *f,
 		     h->n_ids[TABLE_CLASSES]);
 }
 
+/* A damaged section is noticed when it is read, too. */
+static void add_later_nodes(struct segment_file *f, const struct block_header *h,
+			    const uint8_t *bytes)
+{
+	const uint8_t *at;
+
+	segment_section_is_whole(h, bytes, SECTION_NODES, &at);
+	vec_push(&f->later, (struct later_nodes){ .first = h->first_id[TABLE_NODES],
+						  .n = h->n_ids[TABLE_NODES],
+						  .bytes = at,
+						  .size = h->section_size[SECTION_NODES],
+						  .hash = h->section_hash[SECTION_NODES] });
+}
+
+static bool reads_nodes_later(const struct segment_context *c)
+{
+	return c->filter && c->filter->nodes_later;
+}
+
 static void parse_nodes(struct segment_context *c, struct segment_file *f,
 			const struct block_header *h, const uint8_t *bytes)
 {
@@ -287,6 +301,10 @@ static void parse_nodes(struct segment_context *c, struct segment_file *f,
 
 	if (!n)
 		return;
+	if (reads_nodes_later(c)) {
+		add_later_nodes(f, h, bytes);
+		return;
+	}
 	if (segment_section_is_whole(h, bytes, SECTION_NODES, &at) &&
 	    nodes_decode(c->unpacker, at, h->section_size[SECTION_NODES], first, n, f->seg.n_images,
 			 f->seg.nodes + first) == 0)
@@ -341,14 +359,17 @@ bool segment_begin_samples(struct segment_context *c, struct segment_file *f,
 	if (c->is_past)
 		return false;
 	for (int i = 0; i < N_TABLES; i++)
-		want[i] = h->first_id[i] + h->n_ids[i];
-	if (reserve_take(&room, bytes_of_tables(f, want), 1) < 0)
-		return false;
-	extend_tables(f, want);
+		f->n_ids[i] = h->first_id[i] + h->n_ids[i];
 	if (!wanted) {
 		vec_push(&f->unread, (struct unread){ *h, bytes });
 		return false;
 	}
+	memcpy(want, f->n_ids, sizeof(want));
+	if (reads_nodes_later(c))
+		want[TABLE_NODES] = f->seg.n_nodes;
+	if (reserve_take(&room, bytes_of_tables(f, want), 1) < 0)
+		return false;
+	extend_tables(f, want);
 	parse_unread(c, f);
 	parse_names(c, f, h, bytes);
 	parse_nodes(c, f, h, bytes);
@@ -456,17 +477,14 @@ static void parse_samples(struct segment_context *c, struct segment_file *f,
  */
 static bool ids_fit(struct segment_context *c, struct segment_file *f, const struct block_header *h)
 {
-	uint32_t have[N_TABLES];
-
 	if (h->kind != BLOCK_SAMPLES && !is_group(h->kind))
 		return true;
 	if (!free_hold(FREE_ITEMS, c->n_items + block_items(h), c->n_bytes, &c->held, &f->held))
 		return false;
-	table_sizes(&f->seg, have);
 	for (int i = 0; i < N_TABLES; i++)
-		if (h->first_id[i] < have[i])
+		if (h->first_id[i] < f->n_ids[i])
 			return false;
-	f->n_holes += sum_ids(h->first_id) - sum_ids(have);
+	f->n_holes += sum_ids(h->first_id) - sum_ids(f->n_ids);
 	return true;
 }
 
@@ -558,9 +576,9 @@ struct segment *segment_parse(struct segment_context *c, const char *name, const
 	struct segment_file *f = segment_new(name);
 	struct segment_header h;
 	size_t at = SEGMENT_HEADER_SIZE;
-	uint32_t sizes[N_TABLES];
 
 	f->bytes = bytes;
+	f->has_later = reads_nodes_later(c);
 	c->n_bytes += size;
 	if (segment_header_parse(bytes, size, &h) == 0) {
 		note_gap(c, f, h.delivered_before, 0);
@@ -573,8 +591,8 @@ struct segment *segment_parse(struct segment_context *c, const char *name, const
 		segment_free(&f->seg);
 		return NULL;
 	}
-	table_sizes(&f->seg, sizes);
-	c->n_items += sum_ids(sizes);
+	vec_fini(&f->unread);
+	c->n_items += sum_ids(f->n_ids);
 	if (f->n_holes)
 		segment_warn(c,
 			     "%s: %" PRIu64 " names and call tree nodes were in damaged blocks; "

@@ -72,6 +72,7 @@ struct block_filter {
 	 */
 	bool (*takes_overview)(void *context, uint64_t level_ns, uint64_t first_ns,
 			       uint64_t last_ns);
+	bool nodes_later; /* segment_load_nodes() reads the nodes (store/needed_nodes.h) */
 };
 
 /* The format version of a session's first segment, or a negative errno. */

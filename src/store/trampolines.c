@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "lang/language.h"
 #include "lang/place.h"
+#include "store/needed_nodes.h"
 #include "store/segment_file.h"
 
 /* A function of code in memory. */
@@ -191,7 +192,10 @@ void segments_place_trampolines(struct segment **segments, uint32_t n)
 	struct trampoline_codes codes = { 0 };
 
 	find_codes(segments, n, &codes);
-	for (uint32_t i = 0; codes.n && i < n; i++)
+	for (uint32_t i = 0; codes.n && i < n; i++) {
+		segment_file_of(segments[i])->keeps_nodes = true;
+		segment_load_nodes(segments[i]);
 		place_nodes(segments[i], &codes);
+	}
 	vec_fini(&codes);
 }

@@ -160,6 +160,9 @@ struct symbol {
 struct symbol symbol_get(const struct symbol_table *t, uint32_t index);
 uint32_t symbol_count(const struct symbol_table *t);
 
+/* Gives back the memory of an index that is mapped. Its next use reads the file again. */
+void symbol_table_rest(const struct symbol_table *t);
+
 /* Whether Go's compiler made the function. C functions of a Go program are not Go's. */
 bool symbol_is_go(const struct symbol_table *t, uint32_t index);
 

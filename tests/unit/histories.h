@@ -36,7 +36,8 @@ struct history {
 	struct strings strings;
 	image_id bin, lib;
 	string_id comms[2];
-	bool has_times; /* parts keep the exact time of each sample */
+	bool has_times;       /* parts keep the exact time of each sample */
+	uint64_t table_bytes; /* limit of a segment of parts; 0: the default */
 };
 
 static inline void history_init(struct history *h)
@@ -105,6 +106,7 @@ static inline void history_part(struct history *h, uint64_t start_s, uint64_t se
 				     .start_wall_ns = start_s * NS_PER_SECOND,
 				     .start_ns = start_ns,
 				     .exact_times = h->has_times,
+				     .table_bytes = h->table_bytes,
 				     .counters = &counter,
 				     .n_counters = 1 };
 	struct session_end end = { .end_ns = start_ns + seconds * NS_PER_SECOND,

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "store/history/blocks.h"
+#include "store/needed_nodes.h"
 #include "symbol/symbols.h"
 
 #define BUCKET 600ULL
@@ -114,6 +115,124 @@ static void a_packed_part_has_the_same_blocks(void **state)
 	assert_int_equal(after.hash, before.hash);
 	session_close(s);
 	symbolizer_free(config.symbols);
+	history_fini(&h);
+}
+
+/* ---- nodes that are read later ---- */
+
+static bool is_in_second_bucket(void *context, const struct block_span *span)
+{
+	const uint64_t from = (MIDNIGHT + BUCKET) * NS_PER_SECOND;
+
+	(void)context;
+	return span->first_ns >= from && span->first_ns < from + BUCKET * NS_PER_SECOND;
+}
+
+static struct session *open_second_bucket(const char *part, bool nodes_later)
+{
+	const struct block_filter filter = { .takes = is_in_second_bucket,
+					     .until_ns = (MIDNIGHT + 2 * BUCKET) * NS_PER_SECOND,
+					     .nodes_later = nodes_later };
+	struct session *s = NULL;
+	struct error err = { 0 };
+
+	if (session_open_blocks(part, &filter, &s, &err) < 0)
+		fail_msg("%s", err.text);
+	return s;
+}
+
+/* The rows of a session with the paths of their nodes. */
+static uint64_t hash_rows(const struct session *s, bool nodes_later, uint32_t *n_nodes)
+{
+	struct count_rows rows = { 0 };
+	uint64_t hash = 0;
+
+	*n_nodes = 0;
+	for (uint32_t i = 0; i < s->n_segments; i++) {
+		struct segment *seg = s->segments[i];
+
+		assert_true(!nodes_later || seg->n_nodes == 1);
+		assert_int_equal(segment_load_nodes(seg), 0);
+		*n_nodes += seg->n_nodes;
+		for (uint32_t b = 0; b < seg->n_blocks; b++) {
+			rows.n = 0;
+			assert_int_equal(segment_read_rows(seg, b, &rows, NULL), 0);
+			vec_foreach (&rows, row)
+				hash = hash_u64(hash ^ row_key(seg, row)) + row->samples;
+		}
+		segment_drop_nodes(seg);
+	}
+	vec_fini(&rows);
+	return hash;
+}
+
+static void assert_nodes_later_are_the_same(const char *part)
+{
+	struct session *whole = open_second_bucket(part, false);
+	struct session *later = open_second_bucket(part, true);
+	uint32_t n_whole, n_later;
+	uint64_t hash = hash_rows(whole, false, &n_whole);
+
+	assert_int_equal(hash_rows(later, true, &n_later), hash);
+	/* Once more, as the nodes were dropped. */
+	assert_int_equal(hash_rows(later, true, &n_later), hash);
+	assert_in_range(n_later, 2, n_whole - 1);
+	session_close(whole);
+	session_close(later);
+}
+
+static void nodes_that_are_read_later_are_the_same(void **state)
+{
+	struct retention_policy policy = RETENTION_DEFAULT;
+	struct retention_result result;
+	cleanup(free_at_exit) char *part = NULL;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	h.table_bytes = 6000; /* several segments */
+	history_part(&h, MIDNIGHT, 1500, true);
+	part = part_path(&h, MIDNIGHT);
+	assert_nodes_later_are_the_same(part);
+	policy.now_ns = (MIDNIGHT + 2 * HOUR) * NS_PER_SECOND;
+	policy.active = "";
+	assert_int_equal(history_retain(h.dir, &policy, &result, NULL), 0);
+	assert_int_equal(result.n_packed, 1);
+	assert_nodes_later_are_the_same(part);
+	history_fini(&h);
+}
+
+/* Damaged nodes are in the unknown image, as if all nodes were read. */
+static void damaged_nodes_that_are_read_later_are_unknown(void **state)
+{
+	cleanup(free_at_exit) char *part = NULL, *path = NULL;
+	cleanup(free_at_exit) char *bytes = NULL;
+	struct history h;
+	uint32_t n, n_cut = 0;
+	size_t size;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, 1500, true);
+	part = part_path(&h, MIDNIGHT);
+	path = xasprintf("%s/samples/current/0000.segment", part);
+	assert_int_equal(file_read_all(path, 64 << 20, &bytes, &size), 0);
+	for (size_t at = size / 3; at < size / 2; at += 997) {
+		struct session *whole, *later;
+		FILE *file = fopen(path, "r+");
+
+		assert_non_null(file);
+		fseek(file, (long)at, SEEK_SET);
+		fputc(bytes[at] ^ 0x55, file);
+		fclose(file);
+		whole = open_second_bucket(part, false);
+		later = open_second_bucket(part, true);
+		assert_int_equal(hash_rows(later, true, &n), hash_rows(whole, false, &n));
+		n_cut += whole->warnings.n > 0;
+		session_close(whole);
+		session_close(later);
+	}
+	assert_true(n_cut > 0);
 	history_fini(&h);
 }
 
@@ -289,6 +408,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_sample_is_in_one_block),
 		cmocka_unit_test(a_packed_part_has_the_same_blocks),
+		cmocka_unit_test(nodes_that_are_read_later_are_the_same),
+		cmocka_unit_test(damaged_nodes_that_are_read_later_are_unknown),
 		cmocka_unit_test(the_last_bucket_of_a_growing_part_waits),
 		cmocka_unit_test(code_of_a_function_is_one_place),
 		cmocka_unit_test(what_is_dropped_is_not_there),

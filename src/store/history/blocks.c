@@ -189,7 +189,8 @@ int part_block(const char *part, uint64_t bucket, const struct block_config *con
 	struct bucket_choice choice = { bucket, bucket + config->bucket_ns };
 	const struct block_filter filter = { .takes = takes_bucket,
 					     .context = &choice,
-					     .until_ns = choice.to_ns };
+					     .until_ns = choice.to_ns,
+					     .nodes_later = true };
 	cleanup(session_close_at_exit) struct session *s = NULL;
 	struct merge_config merge = { .symbols = config->symbols,
 				      .without_comm = config->without_comm || config->leaves,

@@ -140,6 +140,12 @@ struct code_addr functions_place(struct functions *f, struct code_addr code, enu
 				   symbol.offset + (use == CODE_CALLER || symbol.size > 1) };
 }
 
+void functions_rest(const struct functions *f, image_id image)
+{
+	if (image.n < f->of_image.n && f->of_image.data[image.n].table)
+		symbol_table_rest(f->of_image.data[image.n].table);
+}
+
 void functions_name(struct functions *f, struct store *store)
 {
 	for (uint32_t image = 0; image < f->of_image.n; image++) {

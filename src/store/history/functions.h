@@ -43,5 +43,8 @@ void functions_give(struct functions *f, const struct code_symbol *symbol);
 
 struct code_addr functions_place(struct functions *f, struct code_addr code, enum code_use use);
 
+/* Gives back the memory that the image's names are mapped to, until its next functions_place(). */
+void functions_rest(const struct functions *f, image_id image);
+
 /* Tells a store the given names of the functions that functions_place() has found so far. */
 void functions_name(struct functions *f, struct store *store);

@@ -18,41 +18,11 @@
 /* A tree that is cut is in each of its segments. */
 #define TABLE_BYTES (48u << 20)
 
-static void sources_init(struct merge *m)
-{
-	m->n_sources = m->from->n_segments;
-	m->sources = xcalloc(m->n_sources + 1, sizeof(*m->sources));
-	for (uint32_t i = 0; i < m->n_sources; i++) {
-		const struct segment *segment = m->from->segments[i];
-		struct source *s = &m->sources[i];
-
-		*s = (struct source){ .segment = segment, .number = i };
-		s->classes = xcalloc(segment->n_classes + 1, sizeof(*s->classes));
-		s->taken = xcalloc(segment->n_classes + 1, sizeof(*s->taken));
-		s->forgotten = xcalloc(segment->n_classes + 1, sizeof(*s->forgotten));
-		for (int use = 0; use < N_CODE_USES; use++) {
-			bool is_shared = use && !m->names.functions;
-
-			s->places[use] =
-				is_shared ? s->places[0]
-					  : xcalloc(segment->n_nodes + 1, sizeof(*s->places[use]));
-			s->has_place[use] = is_shared ? s->has_place[0]
-						      : xcalloc(segment->n_nodes + 1,
-								sizeof(*s->has_place[use]));
-		}
-	}
-}
-
 static void merge_fini(struct merge *m)
 {
 	for (uint32_t i = 0; i < m->n_sources; i++) {
-		for (int use = 0; use < (m->names.functions ? N_CODE_USES : 1); use++) {
-			free(m->sources[i].places[use]);
-			free(m->sources[i].has_place[use]);
-		}
-		free(m->sources[i].has_rows);
+		merge_source_close(m, &m->sources[i]);
 		free(m->sources[i].classes);
-		free(m->sources[i].is_cut);
 		free(m->sources[i].taken);
 		free(m->sources[i].forgotten);
 	}
@@ -104,13 +74,6 @@ void merge_list_blocks(struct merge *m, uint64_t block_ns)
 		qsort(m->blocks.data, m->blocks.n, sizeof(*m->blocks.data), by_key);
 }
 
-static uint32_t parent_of(const struct segment *segment, uint32_t node)
-{
-	uint32_t parent = segment->nodes[node].parent;
-
-	return parent < node ? parent : 0;
-}
-
 /*
  * The innermost code of a stack: inside it are frames that stand for facts of a sample, such as the
  * address of its memory access.
@@ -121,9 +84,9 @@ static struct code_addr leaf_code(const struct merge *m, const struct source *s,
 	const struct tree_node *nodes = s->segment->nodes;
 	struct code_addr code;
 
-	while (parent_of(s->segment, node) &&
+	while (merge_parent_of(s->segment, node) &&
 	       image_get(m->names.images, ids[nodes[node].code.image.n])->kind == IMAGE_NAMED)
-		node = parent_of(s->segment, node);
+		node = merge_parent_of(s->segment, node);
 	code = merge_code(&m->names, s->number, &nodes[node], CODE_LEAF);
 	if (image_is_of_process(image_get(m->names.images, code.image)))
 		code.offset = 0;
@@ -164,7 +127,7 @@ static bool forgets_class(const struct merge *m, struct source *s, uint32_t clas
 /* Where a node's samples count, too. With leaves, there are no callers. */
 static uint32_t caller_of(const struct merge *m, const struct source *s, uint32_t node)
 {
-	return m->config->leaves ? 0 : parent_of(s->segment, node);
+	return m->config->leaves ? 0 : merge_parent_of(s->segment, node);
 }
 
 /* The path of each node of a source, as an index into `shares`. */
@@ -244,27 +207,11 @@ static void forget_places(struct merge *m)
 	for (uint32_t i = 0; i < m->n_sources; i++) {
 		struct source *s = &m->sources[i];
 
-		for (int use = 0; use < N_CODE_USES; use++)
+		for (int use = 0; use < N_CODE_USES && s->has_place[use]; use++)
 			memset(s->has_place[use], 0,
 			       s->segment->n_nodes * sizeof(*s->has_place[use]));
 		memset(s->classes, 0, s->segment->n_classes * sizeof(*s->classes));
 	}
-}
-
-static bool is_kernel_node(const struct merge *m, const struct source *s, uint32_t node)
-{
-	image_id image = m->names.image_ids[s->number][s->segment->nodes[node].code.image.n];
-
-	return image_is_kernel_code(image_get(m->names.images, image));
-}
-
-/* How a node is used as the caller of another. An interrupted program called nothing. */
-static enum code_use use_of_parent(const struct merge *m, const struct source *s, uint32_t parent,
-				   uint32_t node)
-{
-	return m->names.functions && is_kernel_node(m, s, node) && !is_kernel_node(m, s, parent)
-		       ? CODE_LEAF
-		       : CODE_CALLER;
 }
 
 static struct native_place place_of(struct merge *m, struct source *s, uint32_t node,
@@ -280,11 +227,11 @@ static struct native_place place_of(struct merge *m, struct source *s, uint32_t 
 
 	/* Go up to a known node, or until `chain` is full; recursion does the rest. */
 	while (up && !s->has_place[use][up] && depth < ARRAY_SIZE(chain)) {
-		uint32_t parent = parent_of(s->segment, up);
+		uint32_t parent = merge_parent_of(s->segment, up);
 
 		chain[depth].node = up;
 		chain[depth++].use = use;
-		use = use_of_parent(m, s, parent, up);
+		use = merge_use_of_parent(m, s, parent, up);
 		up = parent;
 	}
 	if (up)
@@ -292,11 +239,11 @@ static struct native_place place_of(struct merge *m, struct source *s, uint32_t 
 	if (s->is_cut && m->names.functions)
 		other = functions_place(m->names.functions, other, CODE_LEAF);
 	while (depth-- > 0) {
-		uint32_t n = chain[depth].node, parent = parent_of(s->segment, n);
+		uint32_t n = chain[depth].node, parent = merge_parent_of(s->segment, n);
 		struct code_addr code;
 
 		use = chain[depth].use;
-		code = merge_code(&m->names, s->number, &s->segment->nodes[n], use);
+		code = merge_source_code(m, s, n, use);
 		/* A node below a cut node has the same place. */
 		if (!s->is_cut || !s->is_cut[n])
 			at = native_store_step(m->store, at, &code);
@@ -471,20 +418,24 @@ static bool learn_source(struct merge *m, struct source *s, int *r, struct error
 }
 
 /* The nodes with samples in the chosen blocks: the others of the part are of other times. */
+static void find_source_rows(struct merge *m, struct source *s)
+{
+	s->has_rows = xcalloc(s->segment->n_nodes + 1, sizeof(*s->has_rows));
+	for (uint32_t b = 0; b < s->segment->n_blocks; b++) {
+		m->rows.n = 0;
+		segment_read_rows(s->segment, b, &m->rows, NULL);
+		vec_foreach (&m->rows, row)
+			s->has_rows[row->node] |=
+				takes_class(m, s, row->class) && !forgets_class(m, s, row->class);
+	}
+	if (m->names.functions)
+		merge_find_functions(m, s);
+}
+
 static void find_rows(struct merge *m)
 {
-	for (uint32_t i = 0; i < m->n_sources; i++) {
-		struct source *s = &m->sources[i];
-
-		s->has_rows = xcalloc(s->segment->n_nodes + 1, sizeof(*s->has_rows));
-		for (uint32_t b = 0; b < s->segment->n_blocks; b++) {
-			m->rows.n = 0;
-			segment_read_rows(s->segment, b, &m->rows, NULL);
-			vec_foreach (&m->rows, row)
-				s->has_rows[row->node] |= takes_class(m, s, row->class) &&
-							  !forgets_class(m, s, row->class);
-		}
-	}
+	for (uint32_t i = 0; i < m->n_sources; i++)
+		find_source_rows(m, &m->sources[i]);
 }
 
 /*
@@ -524,6 +475,51 @@ static int add_blocks(struct merge *m, struct error *err)
 	return r;
 }
 
+/* ---- one source after the other ---- */
+
+/*
+ * A block of functions is one merged block. So a source's nodes and places are needed only while
+ * its rows are added, and those of all sources need not be in memory at once. Its tree comes first:
+ * the names and the tree of such a block have the order that packs best.
+ */
+static bool goes_by_source(const struct merge *m)
+{
+	return m->names.functions && m->config->min_share <= 0 && m->blocks.n &&
+	       m->blocks.data[0].key == m->blocks.data[m->blocks.n - 1].key;
+}
+
+/* Adds the blocks of a source, of which *at is the first in m->blocks. */
+static int add_source(struct merge *m, struct source *s, size_t *at, struct error *err)
+{
+	int r = merge_source_open(m, s, err);
+
+	if (!r) {
+		find_source_rows(m, s);
+		if (!learn_source(m, s, &r, err))
+			forget_places(m);
+	}
+	for (; *at < m->blocks.n && m->blocks.data[*at].source == s->number && r >= 0; (*at)++) {
+		uint32_t b = m->blocks.data[*at].block;
+
+		r = add_block(m, s, &s->segment->blocks[b], b, err);
+	}
+	merge_source_close(m, s);
+	return r;
+}
+
+static int add_by_source(struct merge *m, struct error *err)
+{
+	size_t at = 0;
+	int r = 0;
+
+	m->result = (struct merge_result){ 0 };
+	begin_merged(m, 0);
+	for (uint32_t i = 0; i < m->n_sources && r >= 0; i++)
+		r = add_source(m, &m->sources[i], &at, err);
+	functions_name(m->names.functions, m->store);
+	return r;
+}
+
 /* ---- all ---- */
 
 /* Adds blocks of this length; 0: the session's own length. */
@@ -540,8 +536,11 @@ static int add_level(struct merge *m, uint64_t level_ns, struct error *err)
 /* Writes all trees, then the blocks, the longest first, as readers want them. */
 static int add_levels(struct merge *m, const bool *pays, struct error *err)
 {
-	int r = learn_trees(m, err);
+	int r;
 
+	if (goes_by_source(m))
+		return add_by_source(m, err);
+	r = learn_trees(m, err);
 	for (size_t l = N_HISTORY_LEVELS; l-- > 0 && r >= 0;)
 		r = pays[l] ? add_level(m, history_levels[l].block_ns, err) : 0;
 	return r < 0 ? r : add_level(m, 0, err);
@@ -597,15 +596,20 @@ int session_merge(const struct session *from, const struct merge_config *config,
 	merge_names_init(&m.names, from);
 	if (config->symbols)
 		merge_names_to_functions(&m.names, from, config->symbols);
-	sources_init(&m);
+	merge_sources_init(&m);
 	merge_list_blocks(&m, config->block_ns);
+	r = goes_by_source(&m) ? 0 : merge_open_sources(&m, err);
+	if (r < 0) {
+		merge_fini(&m);
+		return r;
+	}
 	if (config->min_share > 0)
 		find_rare(&m);
 	if (config->forgets)
 		m.names.forgotten = image_intern(m.names.images,
 						 &(struct image){ .kind = IMAGE_NAMED,
 								  .path = IMAGE_FORGOTTEN_PATH });
-	if (m.names.functions || config->leaves || config->forgets)
+	if (!goes_by_source(&m) && (m.names.functions || config->leaves || config->forgets))
 		find_rows(&m);
 	r = write_merged(&m, to, err);
 	if (r < 0)

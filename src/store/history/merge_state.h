@@ -10,7 +10,7 @@
 
 /* A source segment and its translation. */
 struct source {
-	const struct segment *segment;
+	struct segment *segment;
 	uint32_t number;
 	/*
 	 * By use and node: its place in the store's tree, if has_place is set. Without functions,
@@ -18,7 +18,10 @@ struct source {
 	 */
 	struct native_place *places[N_CODE_USES];
 	bool *has_place[N_CODE_USES];
-	bool *has_rows;     /* by node, only with functions; NULL: all nodes are wanted */
+	bool *has_rows; /* by node, only with functions; NULL: all nodes are wanted */
+	/* By use and node: the place of its function, an index into `offsets`. NULL: not known */
+	uint32_t *functions[N_CODE_USES];
+	VEC(uint64_t) offsets;
 	uint32_t *classes;  /* by class: the store's class + 1, or 0 */
 	bool *is_cut;       /* by node: it goes into "[other]"; NULL: nothing is cut */
 	uint8_t *taken;     /* by class: 0: config.takes was not asked yet; TAKEN, LEFT_OUT */
@@ -50,6 +53,35 @@ struct merge {
 	uint64_t first_ns, last_ns; /* of the present merged block */
 	uint64_t end_ns;            /* of all */
 };
+
+/* The sources of m->from, without their nodes. */
+void merge_sources_init(struct merge *m);
+
+/* Reads the nodes of a source, or of all, and makes room for their places. */
+int merge_source_open(struct merge *m, struct source *s, struct error *err);
+int merge_open_sources(struct merge *m, struct error *err);
+void merge_source_close(struct merge *m, struct source *s);
+
+/*
+ * Finds the functions of a source's nodes, image by image. Each image's names are in memory once
+ * then, and only for this long. has_rows is set.
+ */
+void merge_find_functions(struct merge *m, struct source *s);
+
+/* The code of a node, which is used as `use`. */
+struct code_addr merge_source_code(const struct merge *m, const struct source *s, uint32_t node,
+				   enum code_use use);
+
+/* How a node is used as the caller of another. An interrupted program called nothing. */
+enum code_use merge_use_of_parent(const struct merge *m, const struct source *s, uint32_t parent,
+				  uint32_t node);
+
+static inline uint32_t merge_parent_of(const struct segment *segment, uint32_t node)
+{
+	uint32_t parent = segment->nodes[node].parent;
+
+	return parent < node ? parent : 0;
+}
 
 /*
  * The samples of each path with its callees, over all segments, by the hash of the path. Two paths

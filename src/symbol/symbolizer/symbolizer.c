@@ -43,6 +43,11 @@ void table_forget(struct symbol_table *t)
 	file_unmap(&t->mapping);
 }
 
+void symbol_table_rest(const struct symbol_table *t)
+{
+	file_rest(&t->mapping, 0, t->mapping.size);
+}
+
 void table_adopt(struct symbol_table *t, struct index_draft *d, enum symbol_status status)
 {
 	size_t size;
