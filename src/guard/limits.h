@@ -43,8 +43,8 @@
 
 #define PARSER_FAILURE_MS 60000
 
-/* On a busy machine, a parser has so many times the deadline at most (guard/parser.h). */
-#define PARSER_PATIENCE 8
+/* On a busy machine, a parser has so much more time than the deadline (guard/parser.h). */
+#define PARSER_PATIENCE_MS 8000
 
 /* Names that a daemon keeps beside its history, and the largest of them that a report reads. */
 #define KEPT_NAMES_BYTES    (UINT64_C(64) << 20)

@@ -46,7 +46,7 @@ struct parser_row {
 	void (*run)(struct parser_job *job);
 	/* Whether a string of bytes, 8-byte aligned, is an answer that the caller can use. */
 	bool (*check)(const void *bytes, size_t size);
-	/* Time in which the child was ready, and had no CPU, does not count (PARSER_PATIENCE). */
+	/* Time in which the child was ready, and had no CPU, is added (PARSER_PATIENCE_MS). */
 	uint32_t deadline_ms;
 	/* Rows of different lanes do not wait for each other: they have different children. */
 	uint32_t lane;
@@ -73,6 +73,7 @@ struct parser_question {
 	int (*open)(void *context, struct reader *wish, struct file_mapping *out, bool *is_trusted);
 	void *context;
 	uint32_t deadline_ms; /* 0: the row's */
+	bool is_strict;       /* no time is added to the deadline */
 };
 
 /* Parts of an answer are read in place, 8-byte aligned. The bytes are the owner's to change. */

@@ -141,7 +141,7 @@ static void run_question(const struct question_head *head, struct reader request
 	};
 
 	/* If the parent dies meanwhile, nobody else ends this question. */
-	alarm((PARSER_PATIENCE + 1) * head->deadline_ms / 1000 + 2);
+	alarm((2 * head->deadline_ms + PARSER_PATIENCE_MS) / 1000 + 2);
 	if (fd < 0 || file_load_fd(fd, "a file", COPIED_BYTES, &file, NULL) == 0)
 		head->run(&job);
 	file_unmap(&file);
@@ -402,6 +402,7 @@ static uint32_t deadline_of(const struct parser_question *q)
 /* How long assay waits for an answer. */
 struct patience {
 	uint64_t begun_ns, deadline_ns;
+	uint64_t most_ns;  /* the time that may be added */
 	uint64_t delay_ns; /* the child's delay (process_delay_ns()) at the first look */
 	uint64_t next_ns;  /* the next look */
 	bool has_looked;
@@ -410,7 +411,8 @@ struct patience {
 static struct patience patience_for(const struct parser_question *q)
 {
 	struct patience wait = { .begun_ns = clock_monotonic_ns(),
-				 .deadline_ns = deadline_of(q) * NS_PER_MS };
+				 .deadline_ns = deadline_of(q) * NS_PER_MS,
+				 .most_ns = q->is_strict ? 0 : PARSER_PATIENCE_MS * NS_PER_MS };
 
 	/* Most answers come before, so the delay is not read for them. */
 	wait.next_ns = wait.begun_ns + wait.deadline_ns / 8;
@@ -432,8 +434,7 @@ static bool is_late(struct patience *wait, const struct parser_child *p, uint64_
 			now_ns - wait->deadline_ns / 8; /* this thread may be delayed, too */
 	}
 	delay_ns -= MIN(delay_ns, wait->delay_ns);
-	wait->next_ns = wait->begun_ns + wait->deadline_ns +
-			MIN(delay_ns, (PARSER_PATIENCE - 1) * wait->deadline_ns);
+	wait->next_ns = wait->begun_ns + wait->deadline_ns + MIN(delay_ns, wait->most_ns);
 	return now_ns >= wait->next_ns;
 }
 

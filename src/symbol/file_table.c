@@ -86,6 +86,7 @@ static struct parser_question make_question(struct making *m)
 		.open = open_wish,
 		.context = m,
 		.deadline_ms = symbolizer_parser_ms(m->s),
+		.is_strict = m->s->names_ms,
 	};
 }
 

@@ -241,7 +241,8 @@ int ask_kernel_symbols(struct symbolizer *s, struct symbol_table *t,
 					   .file = &s->kallsyms_copy,
 					   .is_trusted = true,
 					   .request = &request,
-					   .deadline_ms = symbolizer_parser_ms(s) };
+					   .deadline_ms = symbolizer_parser_ms(s),
+					   .is_strict = s->names_ms };
 	struct parser_answer answer = { 0 };
 	struct error why = { 0 };
 	int r = s->kallsyms_copy.size ? 0 : hold_copy(s->kallsyms_path, &s->kallsyms_copy);

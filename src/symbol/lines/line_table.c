@@ -226,6 +226,7 @@ static void ask_for_lines(struct making *m)
 		.open = line_table_open_wish,
 		.context = m,
 		.deadline_ms = m->s->names_ms ? symbolizer_parser_ms(m->s) : 0,
+		.is_strict = m->s->names_ms,
 	};
 	struct parser_answer answer;
 	struct error err = { 0 };
