@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "annotate/annotate_code.h"
+#include "annotate/python_source.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "lang/language.h"
 #include "report/names.h"
 #include "store/session.h"
 
@@ -175,6 +177,7 @@ struct extent {
 	const char *path;
 	uint32_t file; /* of a->files */
 	uint32_t first, last;
+	bool is_by_name; /* of the function: its code has no lines */
 };
 
 static void annotate_text_widen(struct extent *x, const struct line_span *span)
@@ -229,6 +232,42 @@ static struct extent find_extent_of_language(const struct annotation *a,
 	return x;
 }
 
+/* Python names some functions without lines: their source is found by the name. */
+static struct extent find_extent_by_name(struct annotation *a, uint32_t function)
+{
+	const struct profile_function *f = &a->profile->functions.data[function];
+	const struct profile_image *image = &a->profile->images.data[f->image];
+	const char *path = image->image->path;
+	struct extent x = { .path = "" };
+
+	if (image->image->language != LANGUAGE_PYTHON)
+		return x;
+	annotation_name_source(a, f->image, path);
+	if (!python_source_find(source_files_get(a->sources, path),
+				symbol_name(a->symbols, image->table, f->symbol), &x.first,
+				&x.last))
+		return x;
+	x.path = path;
+	x.file = strings_add(&a->files, path).n;
+	x.is_by_name = true;
+	return x;
+}
+
+static struct extent find_extent_of_source(struct page *p, uint32_t function,
+					   const struct line_sums *sums)
+{
+	struct extent x = find_extent_of_language(p->a, sums);
+
+	if (*x.path)
+		return x;
+	x = find_extent_by_name(p->a, function);
+	if (x.is_by_name)
+		annotate_text_put_sentence(p, "note",
+					   "Python named this function without lines; its source "
+					   "is found by its name");
+	return x;
+}
+
 /* What fell on lines of other files, or on none. */
 static void put_elsewhere(struct page *p, const struct line_sums *sums, const struct extent *x)
 {
@@ -241,7 +280,7 @@ static void put_elsewhere(struct page *p, const struct line_sums *sums, const st
 		if (*x->path && line->file == x->file && line->line >= x->first &&
 		    line->line <= x->last)
 			continue;
-		if (!has_title && *x->path)
+		if (!has_title && *x->path && !x->is_by_name)
 			annotate_text_put_sentence(
 				p, "", "and in code of other places that is inlined here:");
 		has_title = true;
@@ -385,7 +424,7 @@ void annotation_print_function(struct annotation *a, uint32_t function,
 		put_skids(&p);
 	annotate_text_put_events(&p);
 	annotation_function_lines(a, function, &sums);
-	x = is_of_language ? find_extent_of_language(a, &sums)
+	x = is_of_language ? find_extent_of_source(&p, function, &sums)
 			   : find_extent(a, f->image, table, &symbol);
 	if (r < 0 && (a->with_assembly || !is_of_language))
 		annotate_text_put_sentence(&p, "note", err.text);

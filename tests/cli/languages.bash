@@ -12,3 +12,29 @@ need_python() {
 		skip "$(python3 --version): assay knows Python 3.6 to 3.14"
 	plain=$(python3 -c 'import sys; print("" if sys.version_info >= (3, 11) else "--plain")')
 }
+
+# The stacks of `trampoline` in s are whole, and have each function once.
+check_trampolines() {
+	local all whole
+	assay export -q -i s --format folded -o folded 'image:*trampoline,/srv/app.py,app.py'
+	all=$(awk '{ n += $NF } END { print n + 0 }' folded)
+	whole=$(awk '/_start;.*;outer;K\.inner[ ;]/ { n += $NF } END { print n + 0 }' folded)
+	[ "$all" -ge 100 ]
+	[ "$whole" -ge $((all * 9 / 10)) ]
+	run ! grep -E 'K\.inner;.*K\.inner|\[cut\]' folded
+	[ "$(assay report -i s --frames language --by language,symbol -t 0 --format json |
+		jq -r '[.rows[] | select(.language == "python") | .symbol] | sort | join(" ")')" = "K.inner outer" ]
+	[ "$(assay report -i s --by file -t 0 --format json | jq '[.rows[] | select(.file == "/srv/app.py")] | length')" = 1 ]
+}
+
+# A function without lines shows the source of its only definition.
+check_source_by_name() {
+	mkdir -p source
+	printf '%s\n' 'class K:' '    def inner(self):' '        return 1' '' '' 'def outer():' '    return K().inner()' >source/app.py
+	assay annotate -i s --rewrite /srv="$PWD/source" app.py:K.inner >text
+	grep -q '│ *2      def inner(self):$' text
+	grep -q '│ *3          return 1$' text
+	! grep -q 'def outer' text || false
+	grep -q '│ (no line)$' text
+	[ "$(grep -c 'its source is found by its name' text)" = 1 ]
+}

@@ -15,20 +15,6 @@ record_python() {
 	record_samples "$n" s "image:$PWD/golden.py" -a --collector bpf -e cpu-clock -F "$(at_most 997)" -- "$@"
 }
 
-# The stacks of `trampoline` in s are whole, and have each function once.
-check_trampolines() {
-	local all whole
-	assay export -q -i s --format folded -o folded 'image:*trampoline,/srv/app.py,app.py'
-	all=$(awk '{ n += $NF } END { print n + 0 }' folded)
-	whole=$(awk '/_start;.*;outer;K\.inner[ ;]/ { n += $NF } END { print n + 0 }' folded)
-	[ "$all" -ge 100 ]
-	[ "$whole" -ge $((all * 9 / 10)) ]
-	run ! grep -E 'K\.inner;.*K\.inner|\[cut\]' folded
-	[ "$(assay report -i s --frames language --by language,symbol -t 0 --format json |
-		jq -r '[.rows[] | select(.language == "python") | .symbol] | sort | join(" ")')" = "K.inner outer" ]
-	[ "$(assay report -i s --by file -t 0 --format json | jq '[.rows[] | select(.file == "/srv/app.py")] | length')" = 1 ]
-}
-
 @test "functions of CPython's perf trampoline are Python's, and their stacks whole" {
 	local code collector
 	need_recording
@@ -40,6 +26,7 @@ check_trampolines() {
 			record_samples 300 s "" $collector -e cpu-clock -- "$PROGRAMS/trampoline" 100000s $code >maps
 			rm -f /tmp/perf-"$pid".map
 			check_trampolines
+			check_source_by_name
 		done
 	done
 }
