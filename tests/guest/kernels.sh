@@ -72,6 +72,22 @@ the_whole_machine() { # COLLECTOR
 	adds_up s "$(exec_percent "$1")"
 }
 
+# Versions before 3.11 have no qualified names.
+functions_of_python() {
+	need_bpf
+	python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || plain=--plain
+	python3 /programs/golden.py &
+	program=$!
+	sleep 1
+	record_until "has_any_samples 2000" -a --collector bpf -e cpu-clock -F 499 || failed=1
+	kill $program
+	assay info s
+	[ -z "${failed-}" ] || fail "no recording"
+	assay export -i s --format speedscope -o s.json
+	# shellcheck disable=SC2086 # a word or none
+	python3 /tests/language_stacks.py s.json ${plain-} py
+}
+
 samplers_of_compilers() {
 	need_bpf
 	[ ! -e /objects/missing ] || skip "$(cat /objects/missing)"
@@ -560,6 +576,7 @@ check "deferred chains of perf record" deferred_chains
 check "modules loaded during the recording, by rings" modules perf during
 check "modules loaded during the recording, by BPF" modules bpf during
 check "the sampler as clang 14, 19 and 21 make it" samplers_of_compilers
+check "functions of Python, by BPF" functions_of_python
 check "frame pointers" frame_pointers
 check "a process that runs" a_process_that_runs
 check "the kernel's records, as they come (--raw)" raw_records
