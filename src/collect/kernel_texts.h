@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "collect/bpf/shared.h"
 
@@ -12,5 +13,14 @@ struct kernel_texts {
 	bool has_exit;               /* the tracepoint sched_exit_tp is there (Linux 6.15) */
 };
 
+/*
+ * The functions that show interrupts (machine/context_marks.h), by their addresses. Those for which
+ * there is no room are left out. No marks without permission to read addresses.
+ */
+struct kernel_marks {
+	struct kernel_mark list[KERNEL_MARKS_MAX];
+	uint32_t n;
+};
+
 /* False: some place is not known, as without permission to read addresses of the kernel. */
-bool kernel_texts_read(const char *kallsyms, struct kernel_texts *out);
+bool kernel_texts_read(const char *kallsyms, struct kernel_texts *out, struct kernel_marks *marks);

@@ -76,11 +76,14 @@ static void prepare_switches(struct sampler *s, bool off_cpu)
 {
 	struct sampler_bpf *b = s->bpf;
 	struct kernel_texts texts = { 0 };
+	struct kernel_marks marks = { 0 };
 
-	s->has_raw_wakes = off_cpu && kernel_texts_read("/proc/kallsyms", &texts);
+	s->has_raw_wakes = off_cpu && kernel_texts_read("/proc/kallsyms", &texts, &marks);
 	s->has_raw_switches = s->has_raw_wakes && texts.has_exit;
 	b->rodata->first_text[SLOT_SWITCH] = texts.switches;
 	b->rodata->first_text[SLOT_WAKE] = texts.wakes;
+	memcpy(b->rodata->kernel_marks, marks.list, sizeof(marks.list));
+	b->rodata->n_kernel_marks = marks.n;
 	bpf_program__set_autoload(b->progs.leaving, s->has_raw_switches);
 	bpf_program__set_autoload(b->progs.came_back, s->has_raw_switches);
 	bpf_program__set_autoload(b->progs.switched, off_cpu && !s->has_raw_switches);

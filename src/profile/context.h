@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "machine/context_marks.h"
+
 /* X(id, name, text) */
 #define SAMPLE_CONTEXTS(X)                                                          \
 	X(USER, "user", "a program's own code")                                     \
@@ -36,15 +38,6 @@ enum sample_context {
 };
 
 extern const char *const sample_context_names[N_CONTEXTS];
-
-/*
- * What a kernel function in a call chain means. EXIT: it runs after an interrupt, for the process
- * that comes back; its callees are no longer the interrupt's.
- */
-enum context_mark { MARK_NONE, MARK_IRQ, MARK_SOFTIRQ, MARK_IDLE, MARK_EXIT };
-
-/* By its name, with or without what compilers append (".part.0"); of x86-64 and AArch64. */
-enum context_mark context_mark_of(const char *function);
 
 static inline enum sample_context context_of_class(uint8_t context, bool is_idle_task)
 {

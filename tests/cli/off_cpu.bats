@@ -79,6 +79,21 @@ woken() {
 	[ "$(samples_of s waker:waits event:cpu-clock)" = 0 ]
 }
 
+# By chance, it is that of any program. So its losses would count, and its files would be read.
+@test "a timer that ends a wait has no stack of the program that it interrupted" {
+	need_off_cpu
+	grep -qE '^0*[1-9a-f][0-9a-f]* [tT] try_to_wake_up$' /proc/kallsyms || skip "the kernel hides its addresses"
+	taskset -c 0 timeout 60 sh -c 'while :; do :; done' &
+	busy=$!
+	assay record --off-cpu -e cpu-clock -o s -- taskset -c 0 "$PROGRAMS/waits" 0.5s >facts
+	kill $busy
+	assay report -i s -l --by waker,waker-stack --format json event:off-cpu:sleep via:sleeper |
+		jq -r '.rows[] | select(.waker == "[interrupt]") | ."waker-stack"' >stacks
+	cat stacks
+	grep -q 'hrtimer' stacks
+	run ! grep -vE '^(asm_|fred_|el[01]|entry_|ret_from|secondary_|common_startup)' stacks
+}
+
 # Samples of the waits of a function, by the value of a key: facts_of SESSION FUNCTION KEY VALUE
 facts_of() {
 	assay report -i "$1" --by "$3" --format json 'event:off-cpu:*' via:"$2" |

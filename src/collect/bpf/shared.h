@@ -115,6 +115,15 @@ struct kernel_text {
 	__u64 start, size;
 };
 
+/* Functions of an interrupt, or of the way back from one, that follow each other. */
+struct kernel_mark {
+	__u64 start;
+	__u32 size;
+	__u32 is_exit;
+};
+
+#define KERNEL_MARKS_MAX 128 /* a power of two */
+
 #define PID_OTHER ((__u32)-2) /* PID_OTHER_NAMESPACE, as a pid and a tid */
 
 /* The key of a count. */

@@ -494,6 +494,51 @@ static __always_inline void walk_kernel(void *ctx, __u32 slot, struct work *w)
 		w->s.hash = mix(w->s.hash, w->s.frames[i]);
 }
 
+/* By their addresses. Set before loading. */
+const volatile struct kernel_mark kernel_marks[KERNEL_MARKS_MAX] = {};
+const volatile __u32 n_kernel_marks = 0;
+
+enum kernel_mark_at { AT_NO_MARK, AT_INTERRUPT, AT_EXIT };
+
+/* enum kernel_mark_at of a return address. */
+__attribute__((noinline)) int find_kernel_mark(__u64 addr)
+{
+	__u32 first = 0, end = n_kernel_marks, at;
+
+	addr--;                                      /* of the call */
+	for (int i = 0; i < 8 && first < end; i++) { /* KERNEL_MARKS_MAX has 7 bits */
+		__u32 middle = (first + end) / 2;
+
+		if (kernel_marks[bounded(middle, KERNEL_MARKS_MAX - 1)].start <= addr)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	if (!first)
+		return AT_NO_MARK;
+	at = bounded(first - 1, KERNEL_MARKS_MAX - 1);
+	if (addr - kernel_marks[at].start >= kernel_marks[at].size)
+		return AT_NO_MARK;
+	return kernel_marks[at].is_exit ? AT_EXIT : AT_INTERRUPT;
+}
+
+/*
+ * Whether the kernel's part is that of an interrupt, which struck the task by chance. On the way
+ * back from one, the kernel works for the task again. So the innermost mark decides.
+ */
+__attribute__((noinline)) int is_in_interrupt(__u32 slot)
+{
+	struct work *w = own_work(slot);
+	int mark;
+
+	for (__u32 i = 0; w && n_kernel_marks && i < MAX_KERNEL_FRAMES && i < w->s.n_kernel; i++) {
+		mark = find_kernel_mark(w->s.frames[i]);
+		if (mark != AT_NO_MARK)
+			return mark == AT_INTERRUPT;
+	}
+	return 0;
+}
+
 static __always_inline void walk_by_fp(void *ctx, __u32 slot, struct work *w)
 {
 	long n = bpf_get_stack(ctx, w->by_fp, MAX_FP_FRAMES * 8, BPF_F_USER_STACK) >> 3;
@@ -608,6 +653,8 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 		keep_address(slot, PT_REGS_IP(interrupted));
 	} else if (with_stacks) {
 		walk_kernel(ctx, slot, w);
+		if (slot == SLOT_WAKE && is_in_interrupt(slot))
+			is_user = false; /* its stack has not woken anybody */
 		if (is_user && take_user_registers(task, interrupted, w))
 			walk_user(ctx, slot, w);
 	}
