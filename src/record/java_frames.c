@@ -420,6 +420,6 @@ bool java_frames_find(struct java_frames *j, int32_t pid, uint64_t address, uint
 		forget_frame(j, o, f);
 		return false;
 	}
-	*codes = (struct java_codes){ o->codes.data + f->first, f->n };
+	*codes = (struct java_codes){ f->n ? o->codes.data + f->first : NULL, f->n };
 	return true;
 }
