@@ -47,7 +47,7 @@ void java_process_begin_walk(struct java_process *p, uint32_t n_reads, uint64_t 
 
 	p->n_reads = n_reads;
 	p->flow_work = HOTSPOT_FLOW_WORK;
-	p->lacks_reads = false;
+	p->lacks_reads = p->has_read = false;
 	if (may_share_blocks(p, time_ns, now_ns))
 		return;
 	p->walk_ns = now_ns;
@@ -93,13 +93,19 @@ static const uint8_t *block_at(struct java_process *p, uint64_t start)
 	return p->blocks->bytes[at];
 }
 
-/* Reads have a budget, as the process chose how far its pointers lead. */
+/*
+ * Reads have a budget, as the process chose how far its pointers lead. At its end, blocks are not
+ * there either: a walk without reads knows by lacks_reads that its stack may be another one.
+ */
 static bool read_memory(void *context, uint64_t addr, void *out, size_t size)
 {
 	struct java_process *p = context;
 	uint64_t start = addr & ~(uint64_t)(JAVA_BLOCK_SIZE - 1);
 	const uint8_t *block = NULL;
 
+	if (!may_read(p))
+		return false;
+	p->has_read = true;
 	if (!p->memory && start && size <= JAVA_BLOCK_SIZE - (addr - start))
 		block = block_at(p, start);
 	if (!block)
@@ -170,9 +176,10 @@ void java_process_free(struct java_process *p)
 
 size_t java_process_bytes(const struct java_process *p)
 {
-	return p->blobs.cap * sizeof(*p->blobs.data) + p->order.cap * sizeof(*p->order.data) +
-	       p->places.cap * sizeof(*p->places.data) + p->methods.cap * sizeof(*p->methods.data) +
-	       p->frames.cap * sizeof(*p->frames.data) + p->flow_bytes +
+	return (p->blocks ? sizeof(*p->blocks) : 0) + p->blobs.cap * sizeof(*p->blobs.data) +
+	       p->order.cap * sizeof(*p->order.data) + p->places.cap * sizeof(*p->places.data) +
+	       p->methods.cap * sizeof(*p->methods.data) + p->frames.cap * sizeof(*p->frames.data) +
+	       p->flow_bytes +
 	       (p->place_at.n_slots + (size_t)p->method_at.n_slots) * sizeof(struct intmap_slot);
 }
 

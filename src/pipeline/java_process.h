@@ -90,6 +90,7 @@ struct java_process {
 	bool is_gone; /* its memory is; samples after that are of another program */
 	uint64_t gone_ns;
 	bool lacks_reads;   /* in this walk, a read was wanted and not allowed */
+	bool has_read;      /* in this walk, perhaps from its blocks; not of known code */
 	uint64_t looked_ns; /* at all recent code */
 	struct java_recent recent_blobs, recent_methods;
 	const struct lang_memory *memory; /* for tests: in place of its own; or NULL */

@@ -142,7 +142,7 @@ bool java_stacks_has_learnt(const struct java_stacks *j)
 {
 	const struct java_process *p = j->process;
 
-	return p && (p->state == JAVA_EARLY || p->n_reads < j->n_reads);
+	return p && (p->state == JAVA_EARLY || p->has_read || p->n_reads < j->n_reads);
 }
 
 /* Once for a stack. */
@@ -325,6 +325,7 @@ static const struct java_place *place_at(struct java_stacks *j, uint64_t pc)
 	now_ns = p->walk_ns;
 	fill_place(j, blob, pc, &place);
 	if (!p->n_reads) { /* some methods may be missing: the next stack reads them */
+		p->lacks_reads = true;
 		p->frames.n = place.first;
 		return NULL;
 	}

@@ -10,9 +10,12 @@
 
 #include "unit.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "frozen_stacks.h"
+#include "guard/memory_reads.h"
 #include "pipeline/java_process.h"
 #include "pipeline/java_ways.h"
 #include "record/java_frames.h"
@@ -502,6 +505,68 @@ static void a_direct_call_tells_whether_it_leads_to_a_method(void **state)
 	java_process_free(p);
 }
 
+/* Its memory is that of this test. */
+static _Alignas(JAVA_BLOCK_SIZE) uint64_t page[JAVA_BLOCK_SIZE / 8];
+
+static uint64_t word_of_walk(struct java_process *p, uint32_t n_reads, uint64_t time_ns)
+{
+	uint64_t word = 0;
+
+	java_process_begin_walk(p, n_reads, time_ns);
+	return lang_read_word(&p->vm.memory, (uint64_t)(uintptr_t)&page[1], &word) ? word : 0;
+}
+
+/* The second of two walks has the word of the first one's block, within a moment. */
+static bool shares_block(struct java_process *p)
+{
+	page[1] = 1;
+	word_of_walk(p, 9, UINT64_MAX);
+	page[1] = 2;
+	return word_of_walk(p, 9, 1) == 1;
+}
+
+/* On the thread that reads; the test looks at the results. */
+struct block_results {
+	struct java_process *process;
+	bool are_shared, are_read;  /* by a walk with reads */
+	bool are_taken, are_silent; /* by one without, though a read lacks */
+	uint64_t later;
+};
+
+static void try_blocks(void *context)
+{
+	struct block_results *r = context;
+	struct java_process *p = r->process;
+
+	for (int i = 0; i < 10000 && !r->are_shared; i++)
+		r->are_shared = shares_block(p);
+	r->are_read = p->has_read && !p->lacks_reads;
+	for (int i = 0; i < 100; i++) {
+		shares_block(p);
+		r->are_taken |= word_of_walk(p, 0, 1) != 0;
+		r->are_silent |= !p->lacks_reads || p->has_read;
+	}
+	r->later = word_of_walk(p, 9, UINT64_MAX);
+}
+
+static void walks_of_a_turn_share_blocks_but_for_those_without_reads(void **state)
+{
+	struct java_process *p = java_process_new(getpid(), NULL);
+	struct memory_reads *reads = memory_reads_new(MEMORY_READ_NS);
+	struct block_results r = { .process = p };
+
+	(void)state;
+	p->fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	assert_true(p->fd >= 0);
+	p->vm.memory = java_process_memory(p);
+	assert_int_equal(memory_reads_run(reads, getpid(), try_blocks, &r), 0);
+	assert_true(r.are_shared && r.are_read);
+	assert_false(r.are_taken || r.are_silent);
+	assert_int_equal(r.later, 2); /* a later sample reads anew */
+	memory_reads_free(reads);
+	java_process_free(p);
+}
+
 static void a_stub_has_no_caller_that_called_a_method(void **state)
 {
 	const uint32_t stub = JAVA_IS_FRAME | JAVA_IS_STUB, method = JAVA_IS_FRAME | JAVA_IS_CALLED;
@@ -519,6 +584,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_direct_call_tells_whether_it_leads_to_a_method),
+		cmocka_unit_test(walks_of_a_turn_share_blocks_but_for_those_without_reads),
 		cmocka_unit_test(a_stub_has_no_caller_that_called_a_method),
 		cmocka_unit_test(the_sampler_gets_the_frames_of_whole_stacks),
 		cmocka_unit_test(the_sampler_walks_as_the_reader),
