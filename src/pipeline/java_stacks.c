@@ -521,8 +521,7 @@ static const struct java_place *place_of_frame(struct java_stacks *j,
 
 /* ---- for the in-kernel sampler ---- */
 
-/* A recursion has the same frames again: a frame of the interpreter is two. */
-#define NOTED_BEFORE 4
+#define NOTED_BEFORE 4 /* a recursion has the same frames again: an interpreted one is two */
 
 static bool is_noted(const struct java_stacks *j, const struct java_key *key)
 {
