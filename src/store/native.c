@@ -646,6 +646,11 @@ uint64_t native_store_memory(const struct store *s)
 	return n;
 }
 
+void native_store_pack_tight(struct store *s)
+{
+	packer_set_tight(s->encoder.packer);
+}
+
 void native_store_set_limits(struct store *s, const struct native_limits *limits)
 {
 	s->limits = *limits;

@@ -72,6 +72,9 @@ void native_store_add_time(struct store *s, uint32_t row, const struct timed_sam
  */
 int native_store_group(struct store *s, struct error *err);
 
+/* For sessions that leave the machine: the next blocks are packed to fewer bytes, slowly. */
+void native_store_pack_tight(struct store *s);
+
 /*
  * The next blocks belong to the overview whose blocks are level_ns long, or, for 0, to the session
  * itself. Begin with the coarsest overview: readers read in that order. Returns as

@@ -572,6 +572,8 @@ static int write_merged(struct merge *m, const char *to, struct error *err)
 	r = native_store.open(to, &info, m->names.images, &m->names.strings, &m->store, err);
 	if (r < 0)
 		return r;
+	if (!is_whole_code(m))
+		native_store_pack_tight(m->store);
 	r = native_store_group(m->store, err);
 	for (uint32_t i = 0; i < m->n_sources && is_whole_code(m); i++)
 		merge_symbols(&m->names, m->sources[i].segment, i, m->sources[i].has_rows,
