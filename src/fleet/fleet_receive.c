@@ -375,7 +375,12 @@ static void take_host(const struct receive_request *q, const json_t *body,
 	struct buf labels = { 0 };
 	struct error err = { 0 };
 
-	if (!json_is_object(body) || !parse_facts(body, &now))
+	/* A token of an older fleet can have the name. */
+	if (!strcmp(q->host, FLEET_PUSHED_HOST))
+		receive_refuse(out, 409, "name",
+			       "'" FLEET_PUSHED_HOST "' is the name of the host with the profiles "
+			       "that programs push: enroll this one by another name");
+	else if (!json_is_object(body) || !parse_facts(body, &now))
 		receive_refuse(out, 400, "body", "the facts of a host need boot and clock_ms");
 	else if (!parse_labels(json_object_get(body, "labels"), &labels))
 		receive_refuse(out, 400, "labels",

@@ -304,6 +304,16 @@ exchange_fleet() { # NAME: that of the old one
 	done
 }
 
+@test "a token of an older fleet for the name of the pushed profiles is refused" {
+	gateway
+	sed -i 's/^web1 /pushed /' fleet/.tokens
+	mv token.web1 token.pushed
+	introduce pushed $FIRST_BOOT 100000 0
+	[ "$code" = 409 ]
+	[[ "$reply" == *"is the name of the host with the profiles that programs push"*'"code":"name"'* ]]
+	[ ! -e fleet/pushed/.host ]
+}
+
 @test "a host that sends too much waits, and others do not" {
 	gateway
 	enroll web2

@@ -102,6 +102,16 @@ some_indexes() { # NUMBER [BYTES]
 	awk 'NR > 1 && $1 - time < bytes / 20 { exit 1 } { time = $1 + 1; bytes = $3 } END { exit NR != 3 || bytes < 20000 }' sent
 }
 
+@test "--names-rate holds for names that a busy gateway refuses" {
+	busy_gateway 1
+	some_indexes 2 60000
+	ship web1 empty -q --names-rate 10k
+	grep /symbols asked >sent
+	[ "$(cut -d' ' -f2 sent | xargs)" = "429 200 429 200" ]
+	# The bytes that were refused count, too. They take longer than the one or two seconds that the gateway asks for.
+	awk 'NR > 1 && $1 - time < bytes / 10 { exit 1 } { time = $1 + 1; bytes = $3 } END { exit NR != 4 || bytes < 22000 }' sent
+}
+
 # The functions of bin/work in the fleet, largest first.
 functions() {
 	assay report -i fleet --by symbol -t 1 --format json 'image:*work' | jq -r '.rows[].symbol' | xargs
