@@ -21,6 +21,7 @@
 #include "replay/archive.h"
 #include "replay/perfdata_file.h"
 #include "replay/replay.h"
+#include "store/history/pushed_names.h"
 #include "store/native.h"
 
 struct import_args {
@@ -102,6 +103,19 @@ static int make_room(const struct import_args *args, char **dir, struct error *e
 	return r < 0 ? r : session_dir_make_room(*dir, err);
 }
 
+static int finish_into(const struct import_args *args, const char *dir,
+		       const struct import_result *result, struct error *err)
+{
+	const struct pushed_names names = {
+		.services = (const char *const *)result->services.data,
+		.n_services = result->services.n,
+		.events = (const char *const *)result->events.data,
+		.n_events = result->events.n,
+	};
+
+	return import_into_finish(args->into, dir, body_of(args) ? &names : NULL, err);
+}
+
 static int import(struct input *in, const struct import_args *args, const char *path)
 {
 	cleanup(free_at_exit) char *dir = NULL;
@@ -147,7 +161,7 @@ static int import(struct input *in, const struct import_args *args, const char *
 		/* Who sent it is told, and may send it again: so none of it is kept. */
 		file_remove_tree(dir, NULL);
 		log_error("import: %s: %s", path, result.damage.text);
-	} else if (args->into && import_into_finish(dir, config.body, &err) < 0) {
+	} else if (args->into && finish_into(args, dir, &result, &err) < 0) {
 		log_error("import: %s", err.text);
 	} else {
 		print_summary(args->into ? args->into : dir, path, &result);

@@ -16,6 +16,7 @@
 #include "base/files/file.h"
 #include "base/mem.h"
 #include "store/history/history.h"
+#include "store/history/pushed_names.h"
 
 #define HIDDEN_PREFIX ".import-"
 /* A history is read part by part; assay retain makes one of those of ten minutes. */
@@ -116,16 +117,19 @@ static int name_part(const char *dir, uint64_t start_ns, struct error *err)
 	return error_set(err, -EEXIST, "'%s' has too many parts of one time", dir);
 }
 
-int import_into_finish(const char *dir, bool is_pushed, struct error *err)
+int import_into_finish(const char *history, const char *dir, const struct pushed_names *pushed,
+		       struct error *err)
 {
 	struct part_extent extent;
 	int r = 0;
 
 	if (!history_extent(dir, &extent))
 		r = error_set(err, -EBADMSG, "the times of the samples are not known");
-	if (r >= 0 && is_pushed)
+	if (r >= 0 && pushed)
 		r = check_times(&extent, err);
 	r = r < 0 ? r : sync_all(dir, err);
+	if (r >= 0 && pushed)
+		r = pushed_names_add(history, pushed, clock_wall_ns() / NS_PER_SECOND, err);
 	r = r < 0 ? r : name_part(dir, extent.first_ns, err);
 	if (r < 0)
 		file_remove_tree(dir, NULL);

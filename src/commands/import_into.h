@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct error;
+struct pushed_names;
 
 /*
  * Finds the hidden folder for a new part, and removes such folders that imports left which were
@@ -17,8 +18,10 @@ struct error;
 int import_into_begin(const char *history, char **dir, struct error *err);
 
 /*
- * Gives the part its name. `is_pushed`: somebody else chose the times, so they must be of this
- * week: a part of the far future would never be the oldest, and drive out all others. The hidden
+ * Gives the part its name. `pushed`: somebody else chose the times and the names; NULL: nobody did.
+ * The times must be of this week: a part of the far future would never be the oldest, and drive out
+ * all others. The history has so many names at most (store/history/pushed_names.h). The hidden
  * folder is gone afterwards, also on failure.
  */
-int import_into_finish(const char *dir, bool is_pushed, struct error *err);
+int import_into_finish(const char *history, const char *dir, const struct pushed_names *pushed,
+		       struct error *err);

@@ -19,6 +19,7 @@
 #include "fleet/fleet_store.h"
 #include "fleet/ship.h"
 #include "store/history/blocks.h"
+#include "store/history/pushed_names.h"
 #include "store/history/retention.h"
 
 /* The history may change while it is read. */
@@ -232,7 +233,7 @@ int fleet_adopt_round(struct fleet_adopt *a, struct fleet_adopt_result *out, str
 	cleanup(free_at_exit) char *dir = history_dir(a->config.history);
 	cleanup(close_at_exit) int lock = -1;
 
-	*out = (struct fleet_adopt_result){ 0 };
+	*out = (struct fleet_adopt_result){ .n_refused = pushed_names_refused(a->config.history) };
 	if (!dir) /* nobody has pushed yet */
 		return 0;
 	lock = lock_adopting(a->config.fleet, err);

@@ -29,10 +29,11 @@ struct fleet_adopt_config {
 };
 
 struct fleet_adopt_result {
-	uint32_t n_sent;   /* blocks */
-	uint64_t samples;  /* of them */
-	uint64_t expired;  /* samples that can't be sent any longer */
-	uint32_t n_unread; /* parts and blocks that can't be read or joined, or were refused */
+	uint32_t n_sent;    /* blocks */
+	uint64_t samples;   /* of them */
+	uint64_t expired;   /* samples that can't be sent any longer */
+	uint64_t n_refused; /* pushes, so far: too many services or events (pushed_names.h) */
+	uint32_t n_unread;  /* parts and blocks that can't be read or joined, or were refused */
 };
 
 /* The texts of *config must stay valid. */

@@ -68,8 +68,17 @@ struct import {
 	uint32_t *counters; /* the session's number of each; NULL: the same */
 };
 
+static void import_names_fini(struct import_names *names)
+{
+	vec_foreach (names, name)
+		free(*name);
+	vec_fini(names);
+}
+
 void import_result_fini(struct import_result *r)
 {
+	import_names_fini(&r->services);
+	import_names_fini(&r->events);
 	vec_foreach (&r->notes, note)
 		free(*note);
 	vec_fini(&r->notes);

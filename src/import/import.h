@@ -41,11 +41,17 @@ struct import_config {
 	bool sums_alone; /* samples keep the second that they were taken in, not their times */
 };
 
+struct import_names {
+	char **data;
+	size_t n, cap;
+};
+
 struct import_result {
 	struct pipeline_counts counts;
 	uint64_t bytes; /* of records */
 	uint64_t duration_ns;
-	struct error damage; /* code 0: the file is whole */
+	struct error damage;                  /* code 0: the file is whole */
+	struct import_names services, events; /* of a request: the names in it, each once */
 	struct {
 		char **data;
 		size_t n, cap;

@@ -27,7 +27,8 @@
 #define EVENTS_MAX 1024
 
 /* A program that pushes a profile has fewer. */
-#define PUSHED_EVENTS_MAX 64
+#define PUSHED_EVENTS_MAX   64
+#define PUSHED_SERVICES_MAX 64
 
 /*
  * The place of a name: a slot of 1 MiB by a hash of 43 bits. It is in the upper half of the
@@ -73,6 +74,7 @@ struct importer {
 
 	/* The first pass. */
 	struct strings event_names; /* string i + 1 is of event i */
+	struct strings services;    /* of a request */
 	VEC(struct known_event) events;
 	uint64_t first_ns, last_ns;
 	bool has_chains, has_samples;
@@ -115,12 +117,34 @@ static int read_samples(struct importer *im, struct error *err)
 
 /* The first pass: which events there are, and when. */
 
+static bool is_request(const struct importer *im)
+{
+	return im->format == FOREIGN_OTLP || im->format == FOREIGN_INGEST ||
+	       im->format == FOREIGN_PUSH;
+}
+
 static uint32_t events_most(const struct importer *im)
 {
-	bool is_pushed = im->format == FOREIGN_OTLP || im->format == FOREIGN_INGEST ||
-			 im->format == FOREIGN_PUSH;
+	return is_request(im) ? PUSHED_EVENTS_MAX : EVENTS_MAX;
+}
 
-	return is_pushed ? PUSHED_EVENTS_MAX : EVENTS_MAX;
+/* The service of a sample; empty: its program has none. */
+static struct slice service_of(const struct importer *im, const struct foreign_sample *s)
+{
+	struct slice name = s->service;
+
+	if (!name.len && im->format == FOREIGN_INGEST && im->config->name)
+		name = slice_of(im->config->name);
+	return slice_head(name, MIN(name.len, (size_t)SERVICE_BYTES));
+}
+
+/* False: there are too many. */
+static bool survey_service(struct importer *im, const struct foreign_sample *s)
+{
+	struct slice name = service_of(im, s);
+
+	return !is_request(im) || !name.len ||
+	       import_foreign_add_text(&im->services, name).n <= PUSHED_SERVICES_MAX;
 }
 
 static int survey(struct foreign_sink *sink, const struct foreign_sample *s)
@@ -128,7 +152,7 @@ static int survey(struct foreign_sink *sink, const struct foreign_sample *s)
 	struct importer *im = (struct importer *)sink;
 	string_id name = import_foreign_add_text(&im->event_names, s->event);
 
-	if (name.n > events_most(im))
+	if (name.n > events_most(im) || !survey_service(im, s))
 		return -E2BIG;
 	if (reserve_check() < 0)
 		return -ENOMEM;
@@ -329,14 +353,12 @@ static void place_labels(struct importer *im, const struct foreign_sample *s,
  */
 static image_id import_foreign_program(struct importer *im, const struct foreign_sample *s)
 {
-	struct slice name = s->service;
+	struct slice name = service_of(im, s);
 	struct image image = { .kind = IMAGE_NAMED };
 
-	if (!name.len && im->format == FOREIGN_INGEST && im->config->name)
-		name = slice_of(im->config->name);
 	if (!name.len)
 		return IMAGE_UNKNOWN_ID;
-	image.path = path_text(im, slice_head(name, MIN(name.len, (size_t)SERVICE_BYTES)));
+	image.path = path_text(im, name);
 	return intern(im, &image);
 }
 
@@ -492,6 +514,12 @@ static void forget_counts(struct foreign_facts *f)
 	*f = kept;
 }
 
+static void put_names(struct import_names *to, const struct strings *from)
+{
+	for (uint32_t i = 1; i < from->n; i++) /* 0 is the empty text */
+		vec_push(to, xstrdup(strings_get(from, (string_id){ i })));
+}
+
 static int import_samples(struct importer *im, struct error *err)
 {
 	const char *path = im->config->path, *format = foreign_format_texts[im->format];
@@ -500,6 +528,9 @@ static int import_samples(struct importer *im, struct error *err)
 
 	im->sink.sample = survey;
 	r = read_samples(im, damage);
+	if (r == -E2BIG && im->services.n > PUSHED_SERVICES_MAX + 1) /* and the empty text */
+		return error_set(err, r, "%s: it has more than %d services", path,
+				 PUSHED_SERVICES_MAX);
 	if (r == -E2BIG)
 		return error_set(err, r, "%s: it has more than %" PRIu32 " events; is it %s?", path,
 				 events_most(im), format);
@@ -508,6 +539,10 @@ static int import_samples(struct importer *im, struct error *err)
 				 "%s: there is no sample in it%s, read as %s%s%s", path,
 				 im->facts.n_bad ? " that is understood" : "", format,
 				 damage->code ? ": " : "", damage->text);
+	if (is_request(im)) {
+		put_names(&im->result->services, &im->services);
+		put_names(&im->result->events, &im->event_names);
+	}
 	forget_counts(&im->facts);
 	r = import_foreign_open_pipeline(im, err);
 	if (r < 0)
@@ -524,6 +559,7 @@ static void importer_fini(struct importer *im)
 	machine_free(im->machine);
 	foreign_facts_fini(&im->facts);
 	strings_fini(&im->event_names);
+	strings_fini(&im->services);
 	strings_fini(&im->symbols);
 	strings_fini(&im->files);
 	strings_fini(&im->line_places);
@@ -581,6 +617,7 @@ int import_foreign(const struct import_config *config, const struct file_mapping
 	im->mtime_ns = config->start_wall_ns ? config->start_wall_ns : map->mtime_ns;
 	im->machine = machine_new(&offline);
 	strings_init(&im->event_names);
+	strings_init(&im->services);
 	strings_init(&im->symbols);
 	strings_init(&im->files);
 	strings_init(&im->line_places);

@@ -109,6 +109,7 @@ push_events() {
 	[[ "$output" == *" web1"* ]]
 	# Together, the pushes of these ten minutes have too many for one part.
 	for i in 1 2 3 4 5; do
+		rm -f pushed/.pushed # as a history of an older assay, which had no limit of all pushes
 		push_events "e$i-" $((then + 600))
 	done
 	push_at shop $((then + 600))
@@ -125,6 +126,39 @@ push_events() {
 	push_at good $((then + 1200))
 	run -1 assay fleet adopt fleet pushed
 	[[ "$output" == *"1 blocks with 15 samples"*"1 parts or blocks were left out"* ]]
+}
+
+@test "programs push so many services and events, and more are refused and counted" {
+	push_at shop.cpu "$then"
+	# Places of 998 other services, and of one that nobody has pushed for long.
+	today=$(($(date +%s) / 86400))
+	for i in {1..998}; do
+		printf 'service %d %016x\n' $today "$i"
+	done >>pushed/.pushed
+	push_at mail "$then"
+	run -1 push_at more "$then"
+	[[ "$output" == *"programs have pushed 1000 different services into 'pushed', and no more are taken"* ]]
+	push_at mail $((then + 30))
+	sed -i "s/^service $today 0000000000000001/service $((today - 31)) 0000000000000001/" pushed/.pushed
+	push_at more "$then"
+	run -1 push_at evenmore "$then"
+	for i in {1..255}; do
+		printf 'event %d %016x\n' $today "$i"
+	done >>pushed/.pushed
+	push_at mail "$then"
+	printf 'event %d %016x\n' $today 256 >>pushed/.pushed
+	push_at mail "$then" # its event is known
+	python3 "$ROOT/tests/cli/push.py" events x 1 >one
+	run -1 assay import -q --into=pushed --body=ingest --name=mail "--start=@$then" -- one
+	[[ "$output" == *"programs have pushed 256 different events into 'pushed'"* || "$output" == *"built without"* ]]
+	run -0 assay fleet adopt fleet pushed
+	[[ "$output" =~ warning:\ [23]" pushes were refused so far: they name too many services or events" ]]
+	has_services '[["mail",60],["more",15],["shop.cpu",15]]' fleet host:pushed
+	# One push has a limit, too.
+	# shellcheck disable=SC2046
+	python3 "$ROOT/tests/cli/push.py" request $(printf 's%d one ' {1..65}) >many
+	run -1 assay import -q --into=pushed --body=push "--start=@$then" -- many
+	grep -e "more than 64 services" -e "built without" <<<"$output"
 }
 
 @test "the host of pushed profiles has its name alone, and one process at a time" {

@@ -23,7 +23,7 @@ faults() { # COUNT [URL]
 	for name in clock kill_load cut_shard shard_down two_loads full_clickhouse zookeeper_down; do
 		has "^skipped: $name: no " <(echo "$output")
 	done
-	[ "${lines[-1]}" = "0 samples lost, 0 doubled; 7 of 14 kinds of faults were skipped" ]
+	[ "${lines[-1]}" = "0 samples lost, 0 doubled; 7 of 15 kinds of faults were skipped" ]
 	faults 12 # goes on
 	[ "$status" = 0 ]
 	[[ "$output" == *"12 faults in "*" blocks, "*"0 samples lost, 0 doubled"* ]]
@@ -35,13 +35,20 @@ faults() { # COUNT [URL]
 	[[ "$output" == *"  missing "* ]]
 }
 
+@test "profiles that programs push are in the fleet once, however often their adopting is killed" {
+	FAULT=kill_adopt faults 4
+	[ "$status" = 0 ]
+	[[ "$output" == "4 faults in "*": kill_adopt 4"*"0 samples lost, 0 doubled"* ]]
+	[ "$(jq .pushes work/1/state.json)" -ge 4 ]
+}
+
 @test "clocks of hosts and of the gateway that are wrong by an hour lose and double nothing" {
 	assay serve --help | grep -q -- --fleet || skip "built without libmicrohttpd"
 	[ -e "$PROGRAMS/clock_shift.so" ] || skip "no library can be loaded into a program with sanitizers"
 	export CLOCK_SHIFT_SO=$PROGRAMS/clock_shift.so FAULT=clock
 	faults 4
 	[ "$status" = 0 ]
-	[[ "$output" == "4 faults in "*": clock 4"*"0 samples lost, 0 doubled; 0 of 14 kinds of faults were skipped" ]]
+	[[ "$output" == "4 faults in "*": clock 4"*"0 samples lost, 0 doubled; 0 of 15 kinds of faults were skipped" ]]
 }
 
 @test "no sample is lost or doubled by faults of loading ClickHouse" {

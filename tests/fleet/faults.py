@@ -27,6 +27,8 @@ import urllib.request
 HOSTS = ["host%d" % i for i in range(5)]
 FLEET_FAULTS = 1000
 KEPT_PARTS = 30 # of a host's history
+PUSHED = "main;walk;hash 11\nmain;walk 4\n" # a profile that a program pushes
+PUSHED_SAMPLES = 15
 ASSAY = os.environ.get("ASSAY", "assay")
 
 
@@ -108,8 +110,7 @@ class Fleet:
 
     def make(self):
         subprocess.run([ASSAY, "record", "-q", "-o", "rec", os.environ["WORKLOAD"], "0.3s"], check=True, stdout=subprocess.DEVNULL)
-        header = json.loads(output(ASSAY, "report", "-i", "rec", "--idle", "--format", "json"))["header"]
-        state = {"samples": header["samples"]["selected"], "done": 0, "tries": 0, "parts": {host: 0 for host in HOSTS}, "database": "assay_faults_%d" % os.getpid(),
+        state = {"samples": samples_of("rec"), "done": 0, "tries": 0, "parts": {host: 0 for host in HOSTS}, "database": "assay_faults_%d" % os.getpid(),
                  "begin": int(os.stat("rec").st_mtime), "faults": {}}
         self.start_gateway()
         for host in HOSTS:
@@ -173,6 +174,25 @@ class Fleet:
         second = calendar.timegm(time.strptime(part[:15], "%Y%m%dT%H%M%S"))
         return (self.state["begin"] - second) * 1000 + int(part[16:19])
 
+    def push(self):
+        """A program pushes a profile of ten minutes that are over."""
+        if self.state.get("pushing"): # this program was stopped in the middle of it
+            self.state["pushes"] = samples_of("pushed") // PUSHED_SAMPLES
+        self.state["pushing"] = True
+        self.save()
+        with open("folded", "w") as profile:
+            profile.write(PUSHED)
+        start = "--start=@%d" % (time.time() - random.randrange(3600, 10800))
+        subprocess.run([ASSAY, "import", "-q", "--into=pushed", "--body=ingest", "--name=service%d" % random.randrange(9), start, "--", "folded"], check=True)
+        self.state["pushes"], self.state["pushing"] = self.state.get("pushes", 0) + 1, False
+        self.save()
+
+    def adopt(self):
+        return subprocess.Popen([ASSAY, "fleet", "adopt", "fleet", "pushed"], stdout=subprocess.DEVNULL, stderr=open("adopt.err", "a"))
+
+    def sent(self, host):
+        return self.state.get("pushes", 0) * PUSHED_SAMPLES if host == "pushed" else self.state["parts"][host] * self.state["samples"]
+
     def ship(self, host, state="state", env=None):
         return subprocess.Popen([ASSAY, "ship", "--to", "http://127.0.0.1:%d" % self.front.port, "--token-file", "token." + host, "--state",
                                  "%s.%s" % (state, host), "--once", "-q", "--host", host, host], stdout=subprocess.DEVNULL, stderr=open("ship.err", "a"), env=env)
@@ -190,6 +210,10 @@ def free_port():
 
 def output(*words):
     return subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout.decode()
+
+
+def samples_of(place):
+    return json.loads(output(ASSAY, "report", "-i", place, "--idle", "--format", "json"))["header"]["samples"]["selected"] if os.path.exists(place) else 0
 
 
 def kill(process):
@@ -223,6 +247,15 @@ def pause():
 def kill_ship(fleet, host, ship, load):
     pause()
     return kill(ship)
+
+
+def kill_adopt(fleet, host, ship, load):
+    """Programs push profiles, and the process that makes blocks of them is killed."""
+    for _ in range(random.randrange(1, 4)):
+        fleet.push()
+    adopt = fleet.adopt()
+    pause()
+    return kill(adopt)
 
 
 def kill_gateway(fleet, host, ship, load):
@@ -382,7 +415,7 @@ def no_zookeeper():
     return "" if "ZOOKEEPER" in os.environ else "no ZooKeeper is named (ZOOKEEPER)"
 
 
-FAULTS = {kill_ship: None, kill_gateway: None, kill_request: None, cut_front: None, send_twice: None, reorder: None, full_disk: None, clock: no_clock}
+FAULTS = {kill_ship: None, kill_adopt: None, kill_gateway: None, kill_request: None, cut_front: None, send_twice: None, reorder: None, full_disk: None, clock: no_clock}
 LOAD_FAULTS = {kill_load: None, cut_shard: None, shard_down: None, two_loads: None, full_clickhouse: no_disk, zookeeper_down: no_zookeeper}
 
 
@@ -426,9 +459,11 @@ def check(fleet):
     for host in HOSTS:
         if fleet.state["parts"][host] and not any(not wait(fleet.ship(host), 600) or time.sleep(0.5) for _ in range(5)):
             wrong.append("%s: ship does not end well: %s" % (host, "".join(open("ship.err").readlines()[-3:])))
+    if fleet.state.get("pushes") and not any(not wait(fleet.adopt(), 600) or time.sleep(0.5) for _ in range(5)):
+        wrong.append("adopt does not end well: %s" % "".join(open("adopt.err").readlines()[-3:]))
     stored = {h["host"]: h for h in json.loads(output(ASSAY, "fleet", "hosts", "--format", "json", "fleet"))["hosts"]}
-    for host in HOSTS:
-        sent = fleet.state["parts"][host] * fleet.state["samples"]
+    for host in HOSTS + ["pushed"]:
+        sent = fleet.sent(host)
         have = stored.get(host, {"samples": 0})["samples"]
         if have != sent:
             wrong.append("%s: %d samples in the history, %d in the directory" % (host, sent, have))
@@ -445,7 +480,7 @@ def check(fleet):
         for table in ("facts:samples", "func_hour:self", "func_day:self", "func_host_day:self", "stack_hour:samples", "stack_day:samples"):
             name, column = table.split(":")
             have = sum(int(fleet.sql(i, "SELECT sum(%s) FROM %s_%d.%s WHERE service != ''" % (column, fleet.state["database"], i, name))) for i in range(2))
-            if have != sum(fleet.state["parts"].values()) * fleet.state["samples"]:
+            if have != sum(map(fleet.sent, HOSTS + ["pushed"])):
                 wrong.append("table %s has %d samples" % (name, have))
     return wrong
 
@@ -485,7 +520,7 @@ def main():
         n += 1
         state = play("%s/%d" % (folder, n), min(FLEET_FAULTS, count - sum(faults.values())), url)
         parts = sum(state["parts"].values())
-        faults, blocks, samples = faults + collections.Counter(state["faults"]), blocks + parts, samples + parts * state["samples"]
+        faults, blocks, samples = faults + collections.Counter(state["faults"]), blocks + parts, samples + parts * state["samples"] + state.get("pushes", 0) * PUSHED_SAMPLES
         print("%d faults in %d blocks, %d samples, %d s: %s" % (sum(faults.values()), blocks, samples, time.monotonic() - begin,
                                                               ", ".join("%s %d" % c for c in sorted(faults.items()))), flush=True)
         if state["wrong"]:

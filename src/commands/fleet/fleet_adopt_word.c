@@ -32,8 +32,13 @@ static bool adopt_stops(void)
 	return adopt_is_over;
 }
 
-/* `n_unread` is that of the last round: each part has one warning. */
-static int adopt_once(struct fleet_adopt *a, uint32_t *n_unread, struct error *err)
+/* Of the last round: each part, and each refusal, has one warning. */
+struct adopt_warned {
+	uint64_t n_refused;
+	uint32_t n_unread;
+};
+
+static int adopt_once(struct fleet_adopt *a, struct adopt_warned *warned, struct error *err)
 {
 	struct fleet_adopt_result result;
 	int r = fleet_adopt_round(a, &result, err);
@@ -46,10 +51,15 @@ static int adopt_once(struct fleet_adopt *a, uint32_t *n_unread, struct error *e
 		log_warning("%" PRIu64 " samples can't be sent any longer: their parts were "
 			    "merged or removed",
 			    result.expired);
-	if (r >= 0 && result.n_unread && result.n_unread != *n_unread)
+	if (result.n_refused > warned->n_refused)
+		log_warning("%" PRIu64 " pushes were refused so far: they name too many services "
+			    "or events",
+			    result.n_refused);
+	if (r >= 0 && result.n_unread && result.n_unread != warned->n_unread)
 		r = error_set(err, -EBADMSG, "%" PRIu32 " parts or blocks were left out",
 			      result.n_unread);
-	*n_unread = result.n_unread;
+	warned->n_refused = result.n_refused;
+	warned->n_unread = result.n_unread;
 	return r;
 }
 
@@ -75,7 +85,7 @@ int fleet_adopt_run(const struct fleet_args *args, const struct option_list *ope
 		timespec_of_ns((uint64_t)(args->interval_s * (double)NS_PER_SECOND));
 	struct fleet_adopt_config config = { .max_bytes = args->push_bytes, .stops = adopt_stops };
 	struct fleet_adopt *a;
-	uint32_t n_unread = 0;
+	struct adopt_warned warned = { 0 };
 	int r;
 
 	if (operands->n != 2)
@@ -93,11 +103,11 @@ int fleet_adopt_run(const struct fleet_args *args, const struct option_list *ope
 	sigaction(SIGTERM, &on_end, NULL);
 	parser_use_children(PARSER_BYTES);
 	a = fleet_adopt_new(&config);
-	r = args->follow ? 0 : adopt_once(a, &n_unread, err);
+	r = args->follow ? 0 : adopt_once(a, &warned, err);
 	while (args->follow && !adopt_is_over) {
 		struct error why = { 0 };
 
-		if (adopt_once(a, &n_unread, &why) < 0 && !adopt_is_over)
+		if (adopt_once(a, &warned, &why) < 0 && !adopt_is_over)
 			log_warning("pushed profiles: %s", why.text);
 		if (!adopt_is_over)
 			nanosleep(&pause, NULL); /* a signal ends it */
