@@ -14,6 +14,7 @@
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_replica.h"
 #include "fleet/fleet_store.h"
+#include "fleet/row_binary.h"
 
 /* Fills `id` with the id that the tables have; "": they have none. */
 static int read_owner(struct clickhouse *ch, uint32_t shard, char id[static FLEET_ID_SIZE],
@@ -51,6 +52,36 @@ static int add_owner(struct clickhouse *ch, uint32_t shard, const char *id, stru
 	return clickhouse_ask(ch, shard, sql, NULL, err);
 }
 
+/*
+ * Tables of an older assay may have rows and no id. If the directory knows none of their hosts,
+ * they are of another fleet.
+ */
+static int check_hosts(struct clickhouse *ch, uint32_t shard, const char *fleet, struct error *err)
+{
+	struct buf answer = { 0 };
+	struct reader rows;
+	bool is_known = false;
+	size_t n = 0;
+	int r = clickhouse_ask(ch, shard, "SELECT DISTINCT host FROM coverage FORMAT RowBinary",
+			       &answer, err);
+
+	rows = reader_over(answer.data, answer.len);
+	for (; r >= 0 && reader_left(&rows) && !is_known; n++) {
+		size_t length;
+		const char *name = row_binary_text(&rows, &length);
+		cleanup(free_at_exit) char *host = xstrndup(name ? name : "", name ? length : 0);
+
+		is_known = fleet_has_host(fleet, host) || fleet_log_has(fleet, "forget", host);
+	}
+	buf_fini(&answer);
+	if (r < 0 || is_known || !n)
+		return r;
+	return error_set(err, -EXDEV,
+			 "%s has rows of %zu hosts, and %s knows none of them: name another "
+			 "database",
+			 clickhouse_address(ch, shard), n, fleet);
+}
+
 int clickhouse_check_fleet(struct clickhouse *ch, uint32_t shard, const char *fleet, bool claims,
 			   struct error *err)
 {
@@ -59,7 +90,8 @@ int clickhouse_check_fleet(struct clickhouse *ch, uint32_t shard, const char *fl
 
 	r = r < 0 ? r : read_owner(ch, shard, owner, err);
 	if (r >= 0 && !*owner && claims) {
-		r = add_owner(ch, shard, own, err);
+		r = check_hosts(ch, shard, fleet, err);
+		r = r < 0 ? r : add_owner(ch, shard, own, err);
 		r = r < 0 ? r : read_owner(ch, shard, owner, err);
 	}
 	if (r < 0 || !*owner || !strcmp(own, owner))

@@ -16,8 +16,9 @@ struct error;
 
 /*
  * Whether the tables of a shard are those of the fleet in the directory `fleet`. Tables that have
- * no id yet are those of every fleet; `claims`: they get this fleet's. -EXDEV: they have the id of
- * another fleet. Other errors: the server or the directory failed.
+ * no id yet are those of every fleet that knows one of their hosts; `claims`: they get this
+ * fleet's. -EXDEV: they have the id of another fleet. Other errors: the server or the directory
+ * failed.
  */
 int clickhouse_check_fleet(struct clickhouse *ch, uint32_t shard, const char *fleet, bool claims,
 			   struct error *err);

@@ -154,17 +154,43 @@ static uint64_t samples_of(const struct session *session)
 	return n;
 }
 
+/* Whether a table of sums has one of the blocks. */
+static int loader_has_receipts(const struct loader *l, const struct batch_list *list,
+			       struct error *err)
+{
+	struct clickhouse *ch = l->config->clickhouse;
+	size_t n = list->blocks.n;
+	struct fleet_block *blocks = xcalloc(n, sizeof(*blocks));
+	cleanup(free_at_exit) bool *has = xcalloc(n, sizeof(*has));
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct listed_block *b = &list->blocks.data[i];
+
+		blocks[i] = (struct fleet_block){ l->host, fleet_block_part(b->part), b->bucket };
+	}
+	r = clickhouse_find_receipts(ch, clickhouse_shard_of(ch, l->host), blocks, n, has, err);
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r |= has[i];
+	free(blocks);
+	return r;
+}
+
 /* Of a merged block of which `coverage` has nothing: other tables may have some of its samples. */
 static int loader_judge_unfinished(struct loader *l, const char *name, uint64_t from_s,
 				   uint64_t to_s, struct error *err)
 {
-	int r = unfinished_has(l->config->fleet, l->leaves, l->host, from_s * NS_PER_SECOND,
-			       to_s * NS_PER_SECOND, err);
+	struct batch_list list = { 0 };
+	int r = unfinished_find(l->config->fleet, l->leaves, l->host, from_s * NS_PER_SECOND,
+				to_s * NS_PER_SECOND, &list, err);
 
+	if (r >= 0 && list.blocks.n)
+		r = loader_has_receipts(l, &list, err);
 	if (r > 0)
 		loader_leave_out(l, l->host, name,
 				 "it was merged, and an insert of a part of its samples was not "
 				 "finished: 'assay fleet rebuild' of the day stores all");
+	batch_list_fini(&list);
 	return r;
 }
 
@@ -488,7 +514,9 @@ static int loader_drop_day(const struct fleet_load_config *config, const char *l
 		r = loader_check_day(config, leaves, err);
 	r = r < 0 ? r : rebuilding_add(config->fleet, day_s, err);
 	r = r < 0 ? r : clickhouse_drop_day(config->clickhouse, day_s, leaves, err);
-	return r < 0 ? r : unfinished_remove_day(config->fleet, day_s, err);
+	if (r >= 0) /* without a receipt, the lines that stay do no harm */
+		unfinished_remove_day(config->fleet, day_s, NULL);
+	return r;
 }
 
 /*
@@ -533,13 +561,27 @@ static void loader_name_late(struct loader *l, uint64_t began_s)
 		l->memory->named_s = began_s - CLOCKS_DIFFER_S;
 }
 
-/* A shard is for the first fleet that loads it, and answers about receipts only if it has all. */
+/* A shard of another fleet ends the round before any shard is claimed. */
+static int loader_check_owners(struct loader *l, struct error *err)
+{
+	struct clickhouse *ch = l->config->clickhouse;
+	struct error why = { 0 };
+
+	for (uint32_t shard = 0; shard < clickhouse_n_shards(ch); shard++)
+		if (clickhouse_check_fleet(ch, shard, l->config->fleet, false, &why) == -EXDEV)
+			return error_set(err, -EXDEV, "%s", why.text);
+	return 0;
+}
+
+/* A replica answers about owners and receipts only if it has all rows. */
 static int loader_claim(struct loader *l, uint32_t shard)
 {
 	struct error why = { 0 };
-	int r = clickhouse_check_fleet(l->config->clickhouse, shard, l->config->fleet, true, &why);
+	int r = clickhouse_check_replica(l->config->clickhouse, shard, &why);
 
-	r = r < 0 ? r : clickhouse_check_replica(l->config->clickhouse, shard, &why);
+	if (r >= 0)
+		r = clickhouse_check_fleet(l->config->clickhouse, shard, l->config->fleet, true,
+					   &why);
 	if (r < 0)
 		loader_fail(l, shard, r, &why);
 	return r;
@@ -551,6 +593,7 @@ static int loader_run(struct loader *l, const char *leaves, struct error *err)
 	uint64_t began_s = clock_wall_ns() / NS_PER_SECOND;
 	int r = loader_check_lists(l, err);
 
+	r = r < 0 ? r : loader_check_owners(l, err);
 	if (r < 0)
 		return r;
 	for (uint32_t shard = 0; shard < clickhouse_n_shards(l->config->clickhouse); shard++)

@@ -279,32 +279,7 @@ void loader_choose(struct loader *l, const char *leaves)
 
 /* ---- what an earlier loader left ---- */
 
-/* Fills `out` with those blocks of a list that some tables have: they have receipts there. */
-static int loader_find_unfinished(const struct loader *l, uint32_t shard,
-				  const struct batch_list *list, struct batch_list *out,
-				  struct error *err)
-{
-	size_t n = list->blocks.n;
-	struct fleet_block *blocks = xcalloc(n + 1, sizeof(*blocks));
-	cleanup(free_at_exit) bool *has = xcalloc(n + 1, sizeof(*has));
-	int r;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct listed_block *b = &list->blocks.data[i];
-
-		blocks[i] = (struct fleet_block){ b->host, fleet_block_part(b->part), b->bucket };
-	}
-	r = n ? clickhouse_find_receipts(l->config->clickhouse, shard, blocks, n, has, err) : 0;
-	out->leaves = list->leaves;
-	for (size_t i = 0; i < n && r >= 0; i++)
-		if (has[i])
-			batch_list_add(out, blocks[i].host, list->blocks.data[i].part,
-				       blocks[i].bucket);
-	free(blocks);
-	return r;
-}
-
-/* Blocks of a list that is given up, and that are in some tables alone. Those that are still in the
+/* Blocks of a list that is given up may be in some tables alone. Those that are still in the
  * directory are stored in this round. */
 static void loader_leave_out_list(struct loader *l, const struct batch_list *list,
 				  const struct error *reason)
@@ -318,30 +293,23 @@ static void loader_leave_out_list(struct loader *l, const struct batch_list *lis
 		if (access(path, F_OK) == 0)
 			continue;
 		fleet_time_text(block->bucket, when);
-		why = xasprintf("its insert was not finished, and some tables have it: 'assay "
+		why = xasprintf("its insert was not finished, and some tables may have it: 'assay "
 				"fleet rebuild' of %.10s stores all (%s)",
 				when, reason->text);
 		loader_leave_out(l, block->host, block->part, why);
 	}
 }
 
-/*
- * Notes the blocks that some tables have, and then forgets the list. A part that was merged from
- * them must not be stored beside them. Those that no table has are as if they were never tried.
- */
+/* A part that was merged from the blocks must not be stored beside them: unfinished_find(). */
 static int loader_end_list(struct loader *l, uint32_t shard, const struct batch_list *list,
 			   const struct error *reason, struct error *err)
 {
 	const char *address = clickhouse_address(l->config->clickhouse, shard);
-	struct batch_list unfinished = { 0 };
-	int r = loader_find_unfinished(l, shard, list, &unfinished, err);
+	int r = unfinished_add(l->config->fleet, list, err);
 
-	if (r >= 0 && unfinished.blocks.n)
-		r = unfinished_add(l->config->fleet, &unfinished, err);
 	r = r < 0 ? r : batch_list_remove(l->config->fleet, address, err);
 	if (r >= 0)
-		loader_leave_out_list(l, &unfinished, reason);
-	batch_list_fini(&unfinished);
+		loader_leave_out_list(l, list, reason);
 	return r;
 }
 
@@ -384,7 +352,7 @@ void loader_replay(struct loader *l, uint32_t shard, const char *leaves)
 		batch_list_fini(&list);
 		return;
 	}
-	if (r > 0)
+	if (r)
 		loader_choose(l, list.leaves ? leaves : NULL);
 	for (size_t i = 0; i < list.blocks.n && r > 0; i++) {
 		const struct listed_block *listed = &list.blocks.data[i];

@@ -10,7 +10,8 @@
 #include "base/mem.h"
 #include "fleet/batch_list.h"
 
-#define DAY_NS (86400 * NS_PER_SECOND)
+#define DAY_NS    (86400 * NS_PER_SECOND)
+#define KEPT_DAYS 730 /* as the table of coverage */
 
 static char *unfinished_path(const char *fleet, bool leaves)
 {
@@ -24,7 +25,9 @@ static int unfinished_read(const char *fleet, bool leaves, struct batch_list *ou
 	int r = batch_list_read_file(path, out, err);
 
 	out->leaves = leaves;
-	return r;
+	return r < 0 ? error_wrap(err, r,
+				  "remove the file, after 'assay fleet rebuild' of the days in it")
+		     : r;
 }
 
 static int unfinished_write(const char *fleet, const struct batch_list *list, struct error *err)
@@ -38,31 +41,44 @@ static int unfinished_write(const char *fleet, const struct batch_list *list, st
 	return 0;
 }
 
+static bool list_has(const struct batch_list *list, const struct listed_block *block)
+{
+	vec_foreach (&list->blocks, b)
+		if (b->bucket == block->bucket && !strcmp(b->host, block->host) &&
+		    !strcmp(b->part, block->part))
+			return true;
+	return false;
+}
+
 int unfinished_add(const char *fleet, const struct batch_list *list, struct error *err)
 {
-	struct batch_list all = { 0 };
-	int r = unfinished_read(fleet, list->leaves, &all, err);
+	struct batch_list old = { 0 }, all = { .leaves = list->leaves };
+	uint64_t now = clock_wall_ns(), kept_ns = KEPT_DAYS * DAY_NS;
+	int r = unfinished_read(fleet, list->leaves, &old, err);
 
+	vec_foreach (&old.blocks, block)
+		if (block->bucket + kept_ns > now)
+			batch_list_add(&all, block->host, block->part, block->bucket);
 	vec_foreach (&list->blocks, block)
-		batch_list_add(&all, block->host, block->part, block->bucket);
+		if (!list_has(&all, block))
+			batch_list_add(&all, block->host, block->part, block->bucket);
 	r = r < 0 ? r : unfinished_write(fleet, &all, err);
+	batch_list_fini(&old);
 	batch_list_fini(&all);
 	return r;
 }
 
-int unfinished_has(const char *fleet, bool leaves, const char *host, uint64_t from_ns,
-		   uint64_t to_ns, struct error *err)
+int unfinished_find(const char *fleet, bool leaves, const char *host, uint64_t from_ns,
+		    uint64_t to_ns, struct batch_list *out, struct error *err)
 {
 	struct batch_list all = { 0 };
 	int r = unfinished_read(fleet, leaves, &all, err);
 
-	r = MIN(r, 0);
 	vec_foreach (&all.blocks, block)
-		if (r >= 0 && block->bucket >= from_ns && block->bucket < to_ns &&
-		    !strcmp(block->host, host))
-			r = 1;
+		if (block->bucket >= from_ns && block->bucket < to_ns && !strcmp(block->host, host))
+			batch_list_add(out, block->host, block->part, block->bucket);
 	batch_list_fini(&all);
-	return r;
+	return MIN(r, 0);
 }
 
 static int unfinished_remove_day_of(const char *fleet, bool leaves, uint64_t day_s,

@@ -147,27 +147,39 @@ await run({
 		equal([...new Set(await column(2))], ["db1"], "blocks of the host");
 	},
 	async week() {
-		// The same hosts have the same services a week before: all samples of work, with half of the events.
-		const { rows: [row] } = await ask("values?source=updated&by=service"), week = 7 * 86400, asked = [];
-		const before = Math.round(row.events / 2), series = await ask("series?source=updated&by=service&limit=300");
-		await page.route((url) => url.pathname === "/api/v1/blocks", (route) => route.fulfill({ json: { schema: 1, blocks: [{}] } }));
+		// A week before, the same hosts have the same services with half of the CPU time. Whole hours are compared.
+		const week = 7 * 86400, asked = [], series = await ask("series?source=updated&by=service&limit=300");
+		const start = Math.ceil(series.start_seconds / 3600) * 3600, end = Math.floor((series.start_seconds + series.steps * series.step_seconds) / 3600) * 3600;
+		const { rows: [row] } = await ask(`values?source=updated&by=service&since=@${start}&until=@${end}`);
+		const before = Math.round(row.events / 2);
+		let blockSeconds = 600, warning = "";
+		await page.route((url) => url.pathname === "/api/v1/blocks", (route) => {
+			const from = Number(new URL(route.request().url()).searchParams.get("since").slice(1));
+			return route.fulfill({ json: { schema: 1, blocks: [{ start_seconds: from, end_seconds: from + blockSeconds }] } });
+		});
 		await page.route((url) => url.pathname === "/api/v1/values" && Number(url.searchParams.get("since")?.slice(1)) < series.start_seconds, async (route) => {
-			const query = new URL(route.request().url()).searchParams, start = Number(query.get("since").slice(1));
-			asked.push([start, Number(query.get("until").slice(1))]);
-			query.set("since", `@${start + week}`);
-			query.set("until", `@${Number(query.get("until").slice(1)) + week}`);
+			const query = new URL(route.request().url()).searchParams, [from, to] = ["since", "until"].map((name) => Number(query.get(name).slice(1)));
+			asked.push([from, to]);
+			query.set("since", `@${from + week}`);
+			query.set("until", `@${to + week}`);
 			const response = await route.fetch({ url: `${origin}/api/v1/values?${query}` }), json = await response.json();
 			json.rows.forEach((one) => one.events = before);
-			json.header.start = new Date(1000 * (start + (query.get("frames") ? 3600 : 0))).toISOString();
-			await route.fulfill({ response, json });
+			await route.fulfill({ json, headers: warning ? { "X-Assay-Warning": warning } : {} });
 		});
 		await show("source=updated&view=services&frames=native");
 		equal(await column(6), [`+${(100 * (row.events - before) / before).toFixed(0)} %`], "the trend");
-		equal(asked, [[series.start_seconds - week, series.start_seconds + series.steps * series.step_seconds - week]], "the time of the week before");
-		await rowsShow("CPU seconds against the same time a week before (3 hosts have samples now, 3 hosts had some then). Cost");
-		await page.unrouteAll({ behavior: "wait" });
+		equal(asked, [[start - week, end - week]], "the time of the week before");
+		await rowsShow("against the same time a week before (3 hosts have samples now, 3 hosts had some then). Cost");
+		// Of blocks of a day, no two hours can be compared.
+		blockSeconds = 86400;
+		await show("source=updated&view=services&frames=both");
+		await rowsShow("the later half of the time against the earlier half, as the time that is shown has no whole day");
+		[blockSeconds, warning] = [600, "shard 2 of 2 is missing"];
 		await show("source=updated&view=services&frames=language");
-		await rowsShow("there are no samples of a week before");
+		await rowsShow("against the earlier half, as shard 2 of 2 is missing. Cost");
+		await page.unrouteAll({ behavior: "wait" });
+		await show("source=updated&view=services&frames=native&by=host");
+		await rowsShow("as there are no samples of a week before");
 	},
 	async events() {
 		// CPU seconds of an event at a frequency need one rate of all hosts. Waits are no CPU time.

@@ -292,6 +292,14 @@ add_hosts() { # HOST…
 	done
 }
 
+lost_keeper() {
+	! assay fleet load --clickhouse "$second" fleet 2>lost.err && grep -q "has no connection to ZooKeeper or Keeper" lost.err
+}
+
+has_keeper() {
+	[ "$(ask 9 "SELECT sum(is_readonly OR is_session_expired) FROM system.replicas")" = 0 ]
+}
+
 replica_has_version() {
 	[ "$(ask 9 "SELECT count() FROM schema_version")" = 1 ]
 }
@@ -314,6 +322,12 @@ replica_has_version() {
 	echo "$output"
 	[[ "$output" == *"$second: this replica lacks "* ]]
 	[ "$(ask 9 "SELECT count() FROM coverage")" = 0 ]
+	# Without ZooKeeper, a replica does not know what it lacks.
+	kill -KILL "$zoo"
+	wait "$zoo" 2>/dev/null || true
+	wait_for lost_keeper
+	start_zookeeper "${ports[3]}"
+	wait_for has_keeper # 18.16 ends at its start if ZooKeeper does not answer yet
 	start 1
 	wait_for assay fleet load --clickhouse "$second" fleet 2>load.err
 	for urls in "$first" "$second"; do

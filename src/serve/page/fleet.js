@@ -76,34 +76,53 @@ const growthText = (n) => n === undefined ? "" : `${n < 0 ? "−" : "+"}${Math.a
 
 // ---- the week before ----
 
-const weekSeconds = 7 * 86400, trendLimit = 1000;
+const hour = 3600, day = 24 * hour, week = 7 * day, trendLimit = 1000;
+const lateSeconds = 1200; // by then, all hosts have sent a block
 
-const answerOf = (page, state, from, to) => page.ask("values", { ...page.query({ ...state, since: `@${from}`, until: `@${to}` }, "source", "filter", "since", "until"),
-	by: "service", limit: trendLimit });
+// Blocks of a week before may have whole hours, or whole days, and so do the tables of ClickHouse. So whole ones are compared, a week of them at most.
+function wholeTimes(json, unit) {
+	const shown = json.start_seconds + json.steps * json.step_seconds;
+	const end = Math.floor(Math.min(shown, Date.now() / 1000 - lateSeconds) / unit) * unit;
+	return { start: Math.ceil(Math.max(json.start_seconds, end - week) / unit) * unit, end };
+}
 
-// Samples and CPU seconds of each service in an answer, for an event. Without a rate, `seconds` is undefined.
-function sumsOf(json, event) {
+async function sumsOf(page, state, event, start, end) {
+	const json = await page.ask("values", { ...page.query({ ...state, since: `@${start}`, until: `@${end}` }, "source", "filter", "since", "until"), by: "service", limit: trendLimit });
+	if (json.warning)
+		throw new Error(json.warning);
 	const secondsOf = cpuSecondsOf(json.header.events.find((one) => one.name === event));
 	const rows = json.rows.filter((one) => one.event === event && one.samples && !one.other);
-	return { isWhole: json.rows.every((one) => !one.other), hasSeconds: Boolean(secondsOf), hosts: json.header.hosts, start: Date.parse(json.header.start) / 1000,
+	return { isWhole: json.rows.every((one) => !one.other), hasSeconds: Boolean(secondsOf), hosts: json.header.hosts,
 		services: new Map(rows.map((r) => [r.service, { samples: r.samples, seconds: secondsOf?.(r) }])) };
 }
 
-// The services of a series in its time, or in its last week if it is longer, and in the same time a week before. Undefined if nothing is known of that.
-// begins: when the samples of the week before begin, if they lack its beginning.
+const blocksOf = async (page, state, from, to, limit) =>
+	(await page.ask("blocks", { source: state.source, filter: hostsOf(state.filter), since: `@${from}`, until: `@${to}`, limit })).blocks;
+
+// The sums of each service in whole units of the time that is shown, and a week before. A failure is the reason why there are none.
+async function weekOf(page, state, json, event, unit) {
+	const { start, end } = wholeTimes(json, unit);
+	if (start >= end)
+		throw new Error(`the time that is shown has no whole ${unit === day ? "day" : "hour"} that is over for 20 minutes`);
+	if (!(await blocksOf(page, state, start - week, end - week, 1)).length)
+		throw new Error("there are no samples of a week before");
+	const oldest = await blocksOf(page, state, start - week, start - week + unit, 1000); // the longest ones
+	const fits = oldest.length && oldest.every((one) => one.end_seconds - one.start_seconds <= unit);
+	if (!fits && unit < day)
+		return weekOf(page, state, json, event, day);
+	if (!fits && oldest.length)
+		throw new Error("blocks of a week before have more than a day");
+	const before = await sumsOf(page, state, event, start - week, end - week), now = await sumsOf(page, state, event, start, end);
+	return { before, now, start, end, beginsLate: !oldest.length };
+}
+
 async function weekBefore(page, state, json, event) {
-	const end = json.start_seconds + json.steps * json.step_seconds, start = Math.max(json.start_seconds, end - weekSeconds);
 	try {
-		const { blocks } = await page.ask("blocks", { source: state.source, filter: hostsOf(state.filter), since: `@${start - weekSeconds}`, until: `@${end - weekSeconds}`, limit: 1 });
-		if (!blocks.length)
-			return undefined;
-		const before = sumsOf(await answerOf(page, state, start - weekSeconds, end - weekSeconds), event);
-		const begins = before.start > start - weekSeconds + (end - start) / 10 ? before.start : 0; // so late that it is part of a week alone
-		return before.services.size ? { before, now: sumsOf(await answerOf(page, state, start, end), event), begins } : undefined;
+		return await weekOf(page, state, json, event, page.isClickHouse(state.source) ? day : hour);
 	} catch (problem) {
 		if (problem.name === "AbortError")
 			throw problem;
-		return undefined; // no samples, or a token that is for one window alone
+		return { problem: problem.message };
 	}
 }
 
@@ -117,13 +136,12 @@ function weekTrend({ before, now }, service) {
 
 const hostsText = (hosts) => hosts ? `${number(hosts.with_samples)} hosts` : "";
 
-function trendSentence(week) {
-	if (!week)
-		return "Trend: the later half of the time against the earlier half, as there are no samples of a week before";
-	const { before, now, begins } = week;
-	return `Trend: ${before.hasSeconds && now.hasSeconds ? "CPU seconds" : "samples"} against the same time a week before${
+function trendSentence({ before, now, start, end, beginsLate, problem }) {
+	if (problem !== undefined)
+		return `Trend: the later half of the time against the earlier half, as ${problem.replace(/\.$/, "")}`;
+	return `Trend: ${before.hasSeconds && now.hasSeconds ? "CPU seconds" : "samples"} from ${timeText(start)} to ${timeText(end)} against the same time a week before${
 		before.hosts && now.hosts ? ` (${hostsText(now.hosts)} have samples now, ${hostsText(before.hosts)} had some then)` : ""}${
-		begins ? `. The samples of then begin late, at ${timeText(begins)}` : ""}`;
+		beginsLate ? ". The samples of then begin later" : ""}`;
 }
 
 // A line of the values, as wide as a word.
@@ -142,9 +160,9 @@ async function servicesView(page, state, json, toService) {
 	const secondsOf = cpuSecondsOf(json.header.events.find((one) => one.name === first?.event)), all = sum(rows.map((r) => r.samples));
 	const seconds = secondsOf ? [["CPU s", (r) => secondsOf(r).toLocaleString(undefined, { maximumFractionDigits: 1 }), "number"]] : [];
 	const money = secondsOf && price ? [["Cost", (r) => costText(secondsOf(r), price), "number"]] : [];
-	const week = first && await weekBefore(page, state, json, first.event), made = element("div");
-	const trend = (r) => week ? weekTrend(week, r.service) : growthText(halvesGrowth(r.values));
-	made.append(element("p", `${trendSentence(week)}${money.length ? `. Cost: ${price.price} ${price.unit} for an hour of a CPU` : ""}.`, { class: "quiet" }),
+	const compared = first ? await weekBefore(page, state, json, first.event) : { problem: "there are no samples" }, made = element("div");
+	const trend = (r) => compared.before ? weekTrend(compared, r.service) : growthText(halvesGrowth(r.values));
+	made.append(element("p", `${trendSentence(compared)}${money.length ? `. Cost: ${price.price} ${price.unit} for an hour of a CPU` : ""}.`, { class: "quiet" }),
 		showTable(rows, [["Service", (r) => r.other ? `${number(r.other)} others` : toService(r.service)],
 			...seconds, ...money,
 			["Samples", (r) => number(r.samples), "number"], ["Share", (r) => share(100 * r.samples / all), "number"],
@@ -240,6 +258,7 @@ export function fleetParts(open) {
 // The views of a fleet, as rows of the table of views.
 // page.open(changes, title) makes a button that leads elsewhere, page.go(changes) goes there, page.ask(name, query) asks the API, page.functionLink(row) leads to a
 // function, page.directory(name) is the source with the blocks of a fleet (beside ClickHouse, the directory), page.price() is the price of a CPU's hour, if there is one.
+// page.isClickHouse(name): whether a source is ClickHouse.
 export function fleetViews(page) {
 	const { open, directory } = page;
 	const toBlocks = (r) => open(r.host, { view: "blocks", by: "host", filter: `host=${quoted(r.host)}` });

@@ -243,7 +243,7 @@ const views = {
 		return factsView(state.source, json.header, () => askNow("top", { ...queryOf(state, "source", "since", "until"), limit: 1 }),
 			(is_late, again) => awaitNames(question, is_late, again));
 	} },
-	...fleetViews({ open: goButton, go, ask: askNow, query: queryOf, functionLink, price: () => price,
+	...fleetViews({ open: goButton, go, isClickHouse: (name) => sourceOf(name)?.kind === "clickhouse", ask: askNow, query: queryOf, functionLink, price: () => price,
 		directory: (name) => sourceOf(name)?.kind === "clickhouse" ? sources.find((one) => one.loading)?.name ?? name : name }),
 };
 
