@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,10 @@
 #define NO_READ  0
 #define GIVEN_UP UINT64_MAX
 
-/* A thread. If it is given up, it has this for itself. */
+/*
+ * A thread. If it is given up, this stays until both its read has ended and its owner does not need
+ * it any more.
+ */
 struct reader {
 	pthread_mutex_t lock;
 	pthread_cond_t has_come, is_done; /* of work */
@@ -29,17 +33,25 @@ struct reader {
 	/* Since when a read goes on, NO_READ or GIVEN_UP. Who changes it first has the thread. */
 	_Atomic uint64_t since_ns;
 	_Atomic int32_t tid;
+	jmp_buf back;                 /* out of work that was given up */
+	atomic_bool is_left;          /* given up: by the thread, or by the owner */
 	int schedule_fd;              /* how long the thread has waited for a CPU; -1: not known */
 	uint64_t delay_ns;            /* the same, as the work began */
 	uint64_t spent_ns, budget_ns; /* of all reads of the work */
 	uint8_t bytes[MEMORY_READ_MAX]; /* the kernel may write here when nobody waits any more */
 };
 
+/* A read that did not end so far. */
+struct stuck_read {
+	int32_t pid; /* 0: the process has ended */
+	struct reader *reader;
+};
+
 struct memory_reads {
 	struct reader *reader; /* NULL: none */
 	pthread_t thread;
-	uint32_t n_given_up;
-	int32_t stuck[MEMORY_READS_STUCK_MAX]; /* processes with a read that did not end; or 0 */
+	uint32_t n_stuck;
+	struct stuck_read stuck[MEMORY_READS_STUCK_MAX];
 	uint64_t limit_ns;
 };
 
@@ -63,6 +75,13 @@ static void reader_free(struct reader *reader)
 	free(reader);
 }
 
+/* Called by the thread and by its owner: the second one frees it. */
+static void reader_leave(struct reader *reader)
+{
+	if (atomic_exchange(&reader->is_left, true))
+		reader_free(reader);
+}
+
 void memory_reads_free(struct memory_reads *r)
 {
 	if (!r)
@@ -75,6 +94,8 @@ void memory_reads_free(struct memory_reads *r)
 		pthread_join(r->thread, NULL);
 		reader_free(r->reader);
 	}
+	for (uint32_t i = 0; i < r->n_stuck; i++)
+		reader_leave(r->stuck[i].reader);
 	free(r);
 }
 
@@ -132,6 +153,10 @@ static void *run_reader(void *arg)
 	atomic_store(&reader->tid, (int32_t)syscall(SYS_gettid));
 	reader->schedule_fd = thread_open_delay();
 	thread_hurry(true);
+	if (setjmp(reader->back)) {
+		reader_leave(reader);
+		return NULL;
+	}
 	pthread_mutex_lock(&reader->lock);
 	for (;;) {
 		while (!reader->work && !reader->is_ending)
@@ -173,11 +198,8 @@ static ssize_t end_read(void *out, ssize_t n)
 	uint64_t since_ns = atomic_load(&own->since_ns), began_ns = since_ns;
 
 	if (since_ns == GIVEN_UP ||
-	    !atomic_compare_exchange_strong(&own->since_ns, &since_ns, NO_READ)) {
-		pthread_mutex_lock(&own->lock);
-		for (;;) /* the caller goes on without it */
-			pthread_cond_wait(&own->has_come, &own->lock);
-	}
+	    !atomic_compare_exchange_strong(&own->since_ns, &since_ns, NO_READ))
+		longjmp(own->back, 1); /* the caller goes on without it */
 	own->spent_ns += clock_monotonic_ns() - began_ns;
 	if (n > 0)
 		memcpy(out, own->bytes, (size_t)n);
@@ -310,15 +332,28 @@ uint64_t memory_reads_delay_ns(const struct memory_reads *r)
 
 void memory_reads_forget(struct memory_reads *r, int32_t pid)
 {
-	for (size_t i = 0; r && i < MEMORY_READS_STUCK_MAX; i++)
-		if (r->stuck[i] == pid)
-			r->stuck[i] = 0;
+	for (uint32_t i = 0; r && i < r->n_stuck; i++)
+		if (r->stuck[i].pid == pid)
+			r->stuck[i].pid = 0;
+}
+
+/* Reads that have ended at last: their threads have, too. */
+static void forget_ended(struct memory_reads *r)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->n_stuck; i++)
+		if (atomic_load(&r->stuck[i].reader->is_left))
+			reader_free(r->stuck[i].reader);
+		else
+			r->stuck[n++] = r->stuck[i];
+	r->n_stuck = n;
 }
 
 static bool is_stuck(const struct memory_reads *r, int32_t pid)
 {
-	for (size_t i = 0; i < MEMORY_READS_STUCK_MAX; i++)
-		if (pid && r->stuck[i] == pid)
+	for (uint32_t i = 0; i < r->n_stuck; i++)
+		if (pid && r->stuck[i].pid == pid)
 			return true;
 	return false;
 }
@@ -332,9 +367,10 @@ int memory_reads_run(struct memory_reads *r, int32_t pid, void (*work)(void *), 
 		work(arg);
 		return 0;
 	}
+	forget_ended(r);
 	if (is_stuck(r, pid))
 		return -EACCES;
-	if (!r->reader && (r->n_given_up >= MEMORY_READS_STUCK_MAX || !start_reader(r)))
+	if (!r->reader && (r->n_stuck >= MEMORY_READS_STUCK_MAX || !start_reader(r)))
 		return -EAGAIN;
 	reader = r->reader;
 	pthread_mutex_lock(&reader->lock);
@@ -349,7 +385,7 @@ int memory_reads_run(struct memory_reads *r, int32_t pid, void (*work)(void *), 
 	if (is_done)
 		return has_spent ? -ETIMEDOUT : 0;
 	pthread_detach(r->thread);
-	r->reader = NULL;
-	r->stuck[r->n_given_up++] = pid; /* below MEMORY_READS_STUCK_MAX, or there is no thread */
+	/* n_stuck is below MEMORY_READS_STUCK_MAX, or there would be no thread. */
+	r->stuck[r->n_stuck++] = (struct stuck_read){ pid, take_ptr(r->reader) };
 	return -ETIME;
 }

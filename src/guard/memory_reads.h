@@ -6,6 +6,7 @@
  * faults handled by itself (userfaultfd(2)). A thread that reads such a page waits, and no signal
  * ends that: with FUSE, not even SIGKILL does. So a thread of its own reads, and its caller waits
  * for a read no longer than a limit. Then the thread is given up, and never comes back to its work.
+ * When its read ends at last, the thread ends, too, and the process can be read again.
  *
  *	static void work(void *arg)
  *	{
@@ -36,7 +37,7 @@
 /* All reads of a work may take so many times the limit. Later ones fail with ETIME. */
 #define MEMORY_READS_LONGEST 4
 
-/* Threads that may be given up. Later, nothing is read any more. */
+/* Threads that may be given up at once. With more, nothing is read until a read has ended. */
 #define MEMORY_READS_STUCK_MAX 16
 
 struct memory_reads;
@@ -55,7 +56,7 @@ void memory_reads_free(struct memory_reads *r);
  *
  *	-ETIME      a read did not end, and the work was given up: it runs no further, but its
  *	            stack and its memory stay allocated
- *	-EACCES     it did not run, as a former read of this process did not end
+ *	-EACCES     it did not run, as a former read of this process did not end so far
  *	-EAGAIN     it did not run, as the system has no thread left, or too many were given up
  *	-ETIMEDOUT  it ran to its end, but its reads together took too long
  *

@@ -11,6 +11,7 @@
 #include "lang/hotspot.h"
 #include "machine/image.h"
 #include "pipeline/lang_frame.h"
+#include "pipeline/read_pause.h"
 
 /* A piece of code. It was the same from `from_ns` (0: ever since) until `valid_ns`. */
 struct java_blob {
@@ -63,7 +64,7 @@ enum java_state {
 	JAVA_EARLY,  /* its library is looked at */
 	JAVA_BARRED, /* its memory can't be read, or the virtual machine is only starting */
 	JAVA_REFUSED,
-	JAVA_STUCK, /* a read of its memory did not end */
+	JAVA_STUCK, /* a read of its memory took too long: it has a pause */
 	JAVA_READY,
 };
 
@@ -82,6 +83,8 @@ struct java_process {
 	int32_t pid;
 	int fd; /* its memory, and never that of another process; -1: none */
 	enum java_state state;
+	enum java_state before; /* stuck: the state after … */
+	struct read_pause pause;
 	uint64_t space;    /* of its mappings, as they were looked at */
 	uint64_t tried_ns; /* to find the virtual machine, or more of its heaps */
 	uint32_t n_tries;

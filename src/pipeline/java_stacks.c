@@ -88,6 +88,21 @@ static void begin_walk(struct java_stacks *j)
 	j->steps.n = j->frames.n = j->runs.n = j->noted.n = 0;
 }
 
+static struct java_process *process_of(const struct java_stacks *j, int32_t pid)
+{
+	const uint32_t *at = intmap_find(&j->by_pid, (uint32_t)pid);
+
+	return at ? j->processes.data[*at] : NULL;
+}
+
+static void end_pause(const struct java_stacks *j)
+{
+	struct java_process *p = process_of(j, j->pid);
+
+	if (p && p->state == JAVA_STUCK && read_pause_is_over(&p->pause, j->time_ns))
+		p->state = p->before;
+}
+
 void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_view *thread,
 		       uint64_t time_ns, const uint64_t *registers, bool is_noting)
 {
@@ -98,13 +113,14 @@ void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_v
 	j->reads_nothing = false;
 	j->is_noting = is_noting;
 	begin_walk(j);
+	end_pause(j);
 }
 
 static enum java_state state_of(const struct java_stacks *j, int32_t pid)
 {
-	const uint32_t *at = intmap_find(&j->by_pid, (uint32_t)pid);
+	const struct java_process *p = process_of(j, pid);
 
-	return at ? j->processes.data[*at]->state : JAVA_NONE;
+	return p ? p->state : JAVA_NONE;
 }
 
 bool java_stacks_may_read(const struct java_stacks *j, int32_t pid)
@@ -122,8 +138,7 @@ void java_stacks_read_nothing(struct java_stacks *j)
 
 bool java_stacks_try(struct java_stacks *j, int32_t pid)
 {
-	const uint32_t *at = intmap_find(&j->by_pid, (uint32_t)pid);
-	const struct java_process *p = at ? j->processes.data[*at] : NULL;
+	const struct java_process *p = process_of(j, pid);
 
 	j->is_try = p && p->state == JAVA_READY && (p->is_gone || j->time_ns <= p->looked_ns);
 	return j->is_try;
@@ -158,13 +173,16 @@ static void count(struct java_stacks *j, enum loss_reason reason)
 
 void java_stacks_bar(struct java_stacks *j, int32_t pid)
 {
-	const uint32_t *at = intmap_find(&j->by_pid, (uint32_t)pid);
+	struct java_process *p = process_of(j, pid);
 
 	j->process = NULL;
 	j->cut = -1;
 	j->steps.n = j->frames.n = j->noted.n = 0;
-	if (at)
-		j->processes.data[*at]->state = JAVA_STUCK;
+	if (p) {
+		p->before = p->state == JAVA_STUCK ? p->before : p->state;
+		p->state = JAVA_STUCK;
+		read_pause_begin(&p->pause, j->time_ns);
+	}
 	count(j, LOSS_JAVA_STATE);
 }
 

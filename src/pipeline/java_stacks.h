@@ -64,7 +64,7 @@ void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_v
  */
 bool java_stacks_may_read(const struct java_stacks *j, int32_t pid);
 
-/* The memory of the process of the walk is not read any more. */
+/* The memory of the process of the walk is not read for a while (pipeline/read_pause.h). */
 void java_stacks_bar(struct java_stacks *j, int32_t pid);
 
 /*

@@ -12,6 +12,7 @@
 #include "lang/v8.h"
 #include "machine/image.h"
 #include "pipeline/lang_frame.h"
+#include "pipeline/read_pause.h"
 
 /* Code of V8's compilers. It was the same from `from_ns` (0: ever since) until `valid_ns`. */
 struct v8_piece {
@@ -58,7 +59,7 @@ struct v8_miss {
 enum v8_state {
 	V8_NONE,   /* it has none, or one that assay can't follow */
 	V8_EARLY,  /* its file is looked at */
-	V8_BARRED, /* its memory can't be read */
+	V8_BARRED, /* its memory can't be read, or not for a while */
 	V8_READY,
 };
 
@@ -66,8 +67,9 @@ struct v8_process {
 	int32_t pid;
 	int fd; /* its memory, and never that of another process; -1: none */
 	enum v8_state state;
-	uint64_t space; /* of its mappings, as they were looked at */
-	uint64_t start; /* of the mapping of the file's code */
+	struct read_pause pause; /* barred: none, if the memory can't be read at all */
+	uint64_t space;          /* of its mappings, as they were looked at */
+	uint64_t start;          /* of the mapping of the file's code */
 	image_id image;
 	struct runtime_range builtins; /* offsets in its file */
 	uint64_t alive_at;             /* an address that it has as long as it lives */

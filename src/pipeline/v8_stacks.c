@@ -142,6 +142,8 @@ bool v8_stacks_begin(struct v8_stacks *s, int32_t pid, const struct thread_view 
 	p->space = space;
 	p->n_reads = *s->config.n_reads;
 	s->process = p;
+	if (p->state == V8_BARRED && read_pause_is_over(&p->pause, time_ns))
+		p->state = V8_READY;
 	if (p->state == V8_BARRED)
 		count(s, LOSS_JAVASCRIPT_STATE);
 	return p->state == V8_READY;
@@ -152,8 +154,10 @@ void v8_stacks_bar(struct v8_stacks *s, int32_t pid)
 	struct v8_process *p = process_of(s, pid);
 
 	s->process = NULL;
-	if (p)
+	if (p) {
 		p->state = V8_BARRED;
+		read_pause_begin(&p->pause, s->time_ns);
+	}
 	count(s, LOSS_JAVASCRIPT_STATE);
 }
 

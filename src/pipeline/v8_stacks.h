@@ -72,7 +72,7 @@ struct unwind_rule v8_stacks_rule(struct v8_stacks *s, uint32_t at, const struct
 
 struct lang_runs v8_stacks_runs(struct v8_stacks *s);
 
-/* The memory of the process of the walk is not read any more. */
+/* The memory of the process of the walk is not read for a while (pipeline/read_pause.h). */
 void v8_stacks_bar(struct v8_stacks *s, int32_t pid);
 
 /* A process ended: its memory is let go. */

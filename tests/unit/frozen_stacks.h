@@ -259,7 +259,7 @@ static void walker_free(struct walker *w)
 }
 
 /* As a stack that the in-kernel sampler sends. 0: its code is not followed. */
-static void walk_copy(struct walker *w, uint64_t time_ns, struct buf *out)
+__attribute__((unused)) static void walk_copy(struct walker *w, uint64_t time_ns, struct buf *out)
 {
 	const struct sample_registers sampled = { .abi = PERF_SAMPLE_REGS_ABI_64,
 						  .mask = (1ull << N_REGS) - 1,

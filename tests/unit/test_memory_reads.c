@@ -209,6 +209,40 @@ static void a_read_that_never_ends_is_given_up(void **state)
 	memory_reads_free(reads);
 }
 
+static int result_of(struct memory_reads *reads, int32_t pid)
+{
+	static const char text[8] = "abcdefg";
+	struct read_work w = { .fd = -1, .addr = (uintptr_t)text };
+
+	return memory_reads_run(reads, pid, do_read, &w);
+}
+
+static void a_process_is_read_again_when_its_read_has_ended(void **state)
+{
+	struct memory_reads *reads = memory_reads_new(SHORT_LIMIT_NS);
+	static struct read_work stuck;
+	int uffd;
+	char *page = stuck_pages(&uffd, MEMORY_READS_STUCK_MAX);
+
+	if (!page) {
+		memory_reads_free(reads);
+		skip_because("userfaultfd(2) is not permitted here");
+	}
+	(void)state;
+	for (int i = 0; i < MEMORY_READS_STUCK_MAX; i++) {
+		stuck = (struct read_work){ .fd = -1, .addr = (uintptr_t)page + (size_t)i * PAGE };
+		assert_int_equal(memory_reads_run(reads, i + 1, do_read, &stuck), -ETIME);
+	}
+	assert_int_equal(result_of(reads, 1), -EACCES);
+	assert_int_equal(result_of(reads, STUCK + MEMORY_READS_STUCK_MAX), -EAGAIN);
+	for (int i = 0; i < MEMORY_READS_STUCK_MAX; i++)
+		end_fault(uffd, page + (size_t)i * PAGE);
+	for (int i = 0; i < MEMORY_READS_STUCK_MAX; i++)
+		wait_until(result_of(reads, i + 1) == 0);
+	assert_false(stuck.has_ended);
+	memory_reads_free(reads);
+}
+
 static void read_long(void *arg)
 {
 	static char bytes[MEMORY_READ_MAX];
@@ -330,6 +364,7 @@ int main(void)
 		cmocka_unit_test(ranges_are_read_from_a_file_where_the_process_is_refused),
 		cmocka_unit_test(nobody_else_reads),
 		cmocka_unit_test(a_read_that_never_ends_is_given_up),
+		cmocka_unit_test(a_process_is_read_again_when_its_read_has_ended),
 		cmocka_unit_test(a_read_that_goes_on_is_not_given_up),
 		cmocka_unit_test(threads_that_were_given_up_have_a_limit),
 		cmocka_unit_test(the_reads_of_a_work_have_a_limit_together),
