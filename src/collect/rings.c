@@ -516,6 +516,24 @@ int rings_drain(struct rings *r, uint64_t until_ns, struct event_sink *sink)
 	return result;
 }
 
+bool rings_have_room(void *rings)
+{
+	const struct rings *r = rings;
+
+	for (size_t i = 0; i < r->n_rings; i++) {
+		struct ring *ring = &r->rings[i];
+		uint64_t waiting;
+
+		if (!ring->page)
+			continue;
+		ring_release(ring); /* of records that were read in this turn */
+		waiting = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE) - ring->tail;
+		if (waiting > ring->mask / 2)
+			return false;
+	}
+	return true;
+}
+
 typedef void (*lose_function)(void *context, enum loss_reason reason, uint32_t counter, uint64_t n);
 
 static void report_loss(lose_function lose, void *context, enum loss_reason reason,

@@ -162,6 +162,12 @@ void rings_poll_elsewhere(struct rings *r, bool is_elsewhere);
 int rings_drain(struct rings *r, uint64_t until_ns, struct event_sink *sink);
 
 /*
+ * For a sink of rings_drain() that works long: gives the room of read records back to the kernel.
+ * False: a ring is more than half full all the same.
+ */
+bool rings_have_room(void *rings);
+
+/*
  * The time up to which a drain that begins now is complete: now, minus the time that a record needs
  * from its time stamp to its place in the ring.
  */

@@ -73,9 +73,9 @@ struct user_stacks {
 	bool is_pending; /* the walk met an unfinished table, */
 	bool is_late;    /* and went on without it, */
 	bool is_missing; /* or an image without a file */
-	uint64_t start_ns, waited_ns;
+	struct table_waits waits;
 	uint64_t n_learnt;    /* user_stacks_n_learnt() */
-	uint64_t followed_ns; /* by walks of copies that follow code, besides waited_ns */
+	uint64_t followed_ns; /* by walks of copies that follow code, besides those waits */
 	bool has_delay_fd;
 	int delay_fd; /* of the thread that walks (thread_open_delay()); -1: not known */
 	uint64_t pcs[MAX_WALKED];
@@ -86,9 +86,10 @@ struct user_stacks *user_stacks_new(const struct user_stacks_config *config)
 	struct user_stacks *s = xcalloc(1, sizeof(*s));
 	const char *arch = config->arch && config->arch[0] ? config->arch : HOST_ARCH;
 
-	s->start_ns = clock_monotonic_ns();
 	s->machine = config->machine;
 	s->proc = config->proc ? xstrdup(config->proc) : NULL;
+	/* Offline, the result is always the same. */
+	s->waits = (struct table_waits){ .start_ns = clock_monotonic_ns(), .is_endless = !s->proc };
 	s->jobs = config->jobs;
 	s->finder = config->finder;
 	s->java = config->java;
@@ -260,31 +261,30 @@ static void note_walked(struct user_stacks *s, image_id image)
 	vec_push(&s->walked, image);
 }
 
-/* For living processes, as their rings fill meanwhile. Offline, the result is always the same. */
-static uint64_t wait_limit(struct user_stacks *s, image_id image, uint64_t now_ns)
-{
-	struct known_image *known = known_image(s, image);
-	uint64_t all_ns = WALKS_WAIT_NS + (now_ns - s->start_ns) / 100 * WALKS_WAIT_PERCENT;
+struct awaited_table {
+	struct user_stacks *s;
+	image_id image;
+};
 
-	if (!s->proc)
-		return UINT64_MAX;
-	if (!known->until_ns)
-		known->until_ns = now_ns + WALK_WAIT_NS;
-	return MIN(known->until_ns, now_ns + all_ns - MIN(all_ns, s->waited_ns));
+static bool await_table(void *arg, uint64_t until_ns)
+{
+	const struct awaited_table *t = arg;
+	struct table_file *opening = known_image(t->s, t->image)->opening;
+
+	return opening ? table_file_wait(opening, until_ns)
+		       : unwind_library_wait(t->s->library, t->image.n, until_ns);
 }
 
 /* False: the file system takes too long to open the file, or its table to be built. */
 static bool wait_for_table(struct user_stacks *s, image_id image)
 {
-	struct table_file *opening = known_image(s, image)->opening;
-	uint64_t now_ns = clock_monotonic_ns(), until_ns = wait_limit(s, image, now_ns);
-	bool is_there = until_ns > now_ns;
+	return table_waits_for(&s->waits, &known_image(s, image)->until_ns, await_table,
+			       &(struct awaited_table){ s, image });
+}
 
-	if (is_there)
-		is_there = opening ? table_file_wait(opening, until_ns)
-				   : unwind_library_wait(s->library, image.n, until_ns);
-	s->waited_ns += clock_monotonic_ns() - now_ns;
-	return is_there;
+struct table_waits *user_stacks_waits(struct user_stacks *s)
+{
+	return &s->waits;
 }
 
 static bool is_in_followed_code(struct user_stacks *s, uint64_t pc)
@@ -549,14 +549,14 @@ static struct follow_time begin_following(struct user_stacks *s)
 {
 	bool is_near = s->followed_ns >= FOLLOWS_NS / 2;
 
-	return (struct follow_time){ clock_monotonic_ns(), s->waited_ns,
+	return (struct follow_time){ clock_monotonic_ns(), s->waits.waited_ns,
 				     is_near ? delay_of_threads(s) : UINT64_MAX };
 }
 
 /* On a busy machine, most of the time of a walk may be a wait for a CPU. */
 static void end_following(struct user_stacks *s, const struct follow_time *t)
 {
-	uint64_t ns = clock_monotonic_ns() - t->start_ns - (s->waited_ns - t->waited_ns);
+	uint64_t ns = clock_monotonic_ns() - t->start_ns - (s->waits.waited_ns - t->waited_ns);
 	uint64_t delay_ns = t->delay_ns == UINT64_MAX ? 0 : delay_of_threads(s);
 
 	if (delay_ns > t->delay_ns)
@@ -567,7 +567,7 @@ static void end_following(struct user_stacks *s, const struct follow_time *t)
 /* Processes choose how many reads their code takes, and how long a read does. */
 static void keep_time_limit(struct user_stacks *s, uint64_t now_ns, bool is_wait)
 {
-	uint64_t all_ns = FOLLOWS_NS + (now_ns - s->start_ns) / 100 * FOLLOWS_PERCENT;
+	uint64_t all_ns = FOLLOWS_NS + (now_ns - s->waits.start_ns) / 100 * FOLLOWS_PERCENT;
 
 	if (s->followed_ns < (is_wait ? all_ns / 2 : all_ns))
 		return;
@@ -690,7 +690,7 @@ uint64_t user_stacks_generation(const struct user_stacks *s)
 
 void user_stacks_charge(struct user_stacks *s, uint64_t waited_ns, uint64_t followed_ns)
 {
-	s->waited_ns += waited_ns;
+	s->waits.waited_ns += waited_ns;
 	s->followed_ns += followed_ns;
 }
 

@@ -5,9 +5,9 @@
  * The kernel copies a sample's user registers and the top of its stack. The walk turns them into a
  * chain of addresses, with the unwind tables (unwind/) of the images that the process has mapped. A
  * background thread builds a table, or finds it in the cache, when the first address in its image
- * appears. The walk of a living process waits for a table for WALK_WAIT_NS at most, and all walks
- * for WALKS_WAIT_NS and a part of the time (guard/limits.h). Then it goes on by frame pointers; if
- * it ends early, the reason is stack-no-table. All functions belong to the machine's thread.
+ * appears. The walk of a living process waits for a table for a while (table_waits.h). Then it
+ * goes on by frame pointers; if it ends early, the reason is stack-no-table. All functions belong
+ * to the machine's thread.
  */
 #pragma once
 
@@ -19,6 +19,7 @@
 #include "event/loss.h"
 #include "machine/machine.h"
 #include "pipeline/java_stacks.h"
+#include "pipeline/table_waits.h"
 #include "pipeline/v8_stacks.h"
 
 struct file_jobs;
@@ -112,6 +113,9 @@ struct file_look *user_stacks_take_look(struct user_stacks *s, image_id image);
 
 /* The key of an image that was looked at (image_cache_key()): its file need not be opened. */
 void user_stacks_know_key(struct user_stacks *s, image_id image, const struct build_id *key);
+
+/* The owner sets may_wait, before the first walk. */
+struct table_waits *user_stacks_waits(struct user_stacks *s);
 
 /* The number of images whose table the parser could not make, since the last call. */
 uint64_t user_stacks_take_unparsed(struct user_stacks *s);

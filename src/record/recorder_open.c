@@ -23,6 +23,7 @@
 #include "pipeline/ext.h"
 #include "pipeline/off_cpu.h"
 #include "pipeline/session_dir.h"
+#include "pipeline/user_stacks.h"
 #include "record/collector.h"
 #include "record/in_kernel.h"
 #include "record/labels.h"
@@ -649,6 +650,18 @@ static int start_counting(struct recorder *r, struct error *err)
 	return MIN(e, 0);
 }
 
+/* Walks of stacks wait for tables, but no sample is lost for that. */
+static void limit_waits(struct recorder *r)
+{
+	struct user_stacks *stacks = pipeline_user_stacks(r->pipeline);
+	struct table_waits *waits = stacks ? user_stacks_waits(stacks) : NULL;
+
+	if (!waits)
+		return;
+	waits->may_wait = rings_have_room;
+	waits->context = r->rings;
+}
+
 int recorder_start(struct recorder *r, struct error *err)
 {
 	int e, was_renamed = 0;
@@ -666,6 +679,8 @@ int recorder_start(struct recorder *r, struct error *err)
 	if (was_renamed < 0)
 		return was_renamed;
 	e = recorder_open_session(r, r->config->dir, err);
+	if (!e)
+		limit_waits(r);
 	if (!e)
 		e = open_raw(r, err);
 	if (!e)

@@ -90,6 +90,43 @@ static void records_that_wrap_around_are_whole(void **state)
 	assert_int_equal(n_read, n_written);
 }
 
+struct slow_sink {
+	struct event_sink sink; /* first: the sink is also this */
+	uint32_t n, n_all;
+	bool had_room;
+};
+
+/* At the last record, nearly all of the ring has been read. */
+static int look_for_room(struct event_sink *sink, const struct event *e)
+{
+	struct slow_sink *s = (struct slow_sink *)sink;
+
+	if (++s->n < s->n_all)
+		return 0;
+	assert_false(write_sample(0, e->time_ns + 1, 0x1000, 0));
+	s->had_room = rings_have_room(fx.rings);
+	assert_true(write_sample(0, e->time_ns + 1, 0x1000, 0));
+	return 0;
+}
+
+static void room_of_records_that_were_read_comes_back_meanwhile(void **state)
+{
+	struct slow_sink slow = { .sink.push = look_for_room };
+
+	(void)state;
+	assert_int_equal(open_rings(16384), 0);
+	assert_true(rings_have_room(fx.rings));
+	while (write_sample(0, slow.n_all + 1, 0x1000, 0))
+		slow.n_all++;
+	assert_false(rings_have_room(fx.rings));
+	assert_int_equal(rings_drain(fx.rings, UINT64_MAX, &slow.sink), 0);
+	assert_int_equal(slow.n, slow.n_all);
+	assert_true(slow.had_room);
+	slow.n_all = UINT32_MAX;
+	assert_int_equal(rings_drain(fx.rings, UINT64_MAX, &slow.sink), 0);
+	assert_true(rings_have_room(fx.rings));
+}
+
 #define STACK_BYTES 8192
 
 /* A sample with a copied stack, all words of which are its time. */
@@ -599,6 +636,7 @@ int main(void)
 		TEST(records_of_all_cpus_come_in_the_order_of_time),
 		TEST(many_cpus_are_merged_in_order),
 		TEST(records_that_wrap_around_are_whole),
+		TEST(room_of_records_that_were_read_comes_back_meanwhile),
 		TEST(copied_stacks_are_expected_and_come_as_they_are),
 		TEST(ids_tell_counters_apart),
 		TEST(a_hybrid_counter_is_opened_on_its_own_cores),
