@@ -69,7 +69,8 @@ woken() {
 	done
 	# A timer ends a sleep, whichever process it interrupts.
 	slept=$(ms s off-cpu:sleep sleeper)
-	[ "$(woken s sleeper '[interrupt]')" -ge $((slept * 9 / 10)) ]
+	[ "$(woken s sleeper '[interrupt]')" -ge $((slept * 9 / 10)) ] ||
+		{ assay report -i s -l --by waker,waker-symbol event:off-cpu:sleep via:sleeper; false; }
 	assay report -i s -l --by waker-stack --format json event:off-cpu:sleep via:locker |
 		jq -e '[.rows[]."waker-stack" | select(test("main;.*mutex_unlock.*;.*futex_wake.*;try_to_wake_up"))] | length > 0'
 	# All of it is there, with and without wakers.
