@@ -62,28 +62,3 @@ is_refused() { # REQUEST…
 	[ "$(total_of disk/d)" = "$(counted_in_all)" ]
 	run ! grep "is stored until" daemon.log
 }
-
-# Names, modes, times and contents of all files.
-picture_of() {
-	find "$1" -printf '%p %m %u %T@\n' -type f -exec sha256sum {} + | sort
-}
-
-@test "a directory with a session is refused, and stays as it is" {
-	need_daemon
-	session_at d "$PROGRAMS/split" forty=3
-	picture_of d >before
-	run assay daemon --session-dir d -e cpu-clock
-	refused 1 "d is a session of samples" "give another --session-dir"
-	picture_of d | diff before -
-	# Also one that is damaged.
-	echo nonsense >"$(find d -name 0000.segment)"
-	picture_of d >before
-	run assay daemon --session-dir d -e cpu-clock
-	refused 1 "d is a session of samples" "give another --session-dir"
-	picture_of d | diff before -
-	# But the part of a history is in no way: it is a directory of its own.
-	start_daemon e -e cpu-clock
-	end_daemon
-	start_daemon e -e cpu-clock
-	end_daemon
-}

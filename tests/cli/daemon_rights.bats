@@ -559,3 +559,28 @@ has_samples_of_new() {
 	run_daemon assay daemon --session-dir e -e cpu-clock --max-cpu 0 --max-memory 150M -F "$(at_most 499)"
 	wait_for grep -rqa a_name_of_some_length e --include='*.sym'
 }
+
+# Names, modes, times and contents of all files.
+picture_of() {
+	find "$1" -printf '%p %m %u %T@\n' -type f -exec sha256sum {} + | sort
+}
+
+@test "a directory with a session is refused, and stays as it is" {
+	need_daemon
+	session_at d "$PROGRAMS/split" forty=3
+	picture_of d >before
+	run assay daemon --session-dir d -e cpu-clock
+	refused 1 "d is a session of samples" "give another --session-dir"
+	picture_of d | diff before -
+	# Also one that is damaged.
+	echo nonsense >"$(find d -name 0000.segment)"
+	picture_of d >before
+	run assay daemon --session-dir d -e cpu-clock
+	refused 1 "d is a session of samples" "give another --session-dir"
+	picture_of d | diff before -
+	# But the part of a history is in no way: it is a directory of its own.
+	start_daemon e -e cpu-clock
+	end_daemon
+	start_daemon e -e cpu-clock
+	end_daemon
+}
