@@ -223,7 +223,8 @@ static int refuse_session(const char *dir, struct error *err)
 {
 	int format = session_format(dir);
 
-	if (format < 0 && format != -EBADMSG)
+	/* none is there, or the owner is somebody else (check_owner()) */
+	if (format == -ENOENT || format == -ENOTDIR || format == -EINVAL || format == -EACCES)
 		return 0;
 	return error_set(err, -EEXIST,
 			 "%s is a session of samples, as 'assay record' makes, and not the "

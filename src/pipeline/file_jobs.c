@@ -20,6 +20,13 @@
  * from its beginning. */
 #define SLOW_NS NS_PER_SECOND
 
+/* Large files have threads of their own. */
+#define LARGE_THREADS 2
+#define THREADS       (FILE_JOBS_THREADS + LARGE_THREADS)
+
+/* Less CPU time is that of a look at the clock. */
+#define WORK_NS NS_PER_MS
+
 /* Each holds one reference: it may outlive its owner, in a file system that is stuck. */
 struct job_thread {
 	bool is_running, is_busy;
@@ -39,6 +46,7 @@ struct job_list {
 /* CPU time of a user's jobs. */
 struct used_time {
 	uint64_t all_ns, hurried_ns; /* the second at a low nice value */
+	uint64_t moved_ns;           /* when one has ended, or was seen to go on; 0: never */
 };
 
 struct file_jobs {
@@ -48,11 +56,10 @@ struct file_jobs {
 
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t wake, change;
-	struct job_thread threads[FILE_JOBS_THREADS];
+	struct job_thread threads[THREADS];
 	struct job_list waiting, ended;
 	struct intmap users; /* the index of a user in … */
 	VEC(struct used_time) used;
-	uint64_t moved_ns; /* when a job has ended, or was seen to go on; 0: never */
 	bool is_ending;
 };
 
@@ -134,26 +141,30 @@ static bool is_within(const struct file_jobs *j, const struct file_job *job, uin
 	uint64_t since_ns = clock_monotonic_ns() - j->start_ns;
 	uint64_t all_ns = burst_ns + since_ns / 100 * FILE_JOBS_PERCENT;
 
-	return used_ns <= (job->rank == FILE_JOB_LARGE ? all_ns / 2 : all_ns);
+	return used_ns <= (job->is_large && job->rank != FILE_JOB_URGENT ? all_ns / 2 : all_ns);
 }
 
-/* Whether the thread that such a job of its user would have is busy. */
-static bool is_user_busy(const struct file_jobs *j, const struct file_job *job)
+/* Whether no thread may take the job now: its user has one, or large files have all of theirs. */
+static bool must_wait(const struct file_jobs *j, const struct file_job *job)
 {
-	for (size_t i = 0; i < FILE_JOBS_THREADS; i++) {
+	uint32_t n_large = 0;
+
+	for (size_t i = 0; i < THREADS; i++) {
 		const struct job_thread *t = &j->threads[i];
 
-		if (t->is_busy && t->user == job->user &&
-		    t->is_large == (job->rank == FILE_JOB_LARGE))
+		n_large += t->is_busy && t->is_large;
+		if (t->is_busy && t->user == job->user && t->is_large == job->is_large)
 			return true;
 	}
-	return false;
+	return job->is_large && n_large >= LARGE_THREADS;
 }
 
 /* Whether a job comes before an older one. */
 static bool comes_before(const struct file_jobs *j, const struct file_job *job,
 			 const struct file_job *older)
 {
+	if (job->user == older->user && job->rank == older->rank)
+		return job->is_large < older->is_large;
 	return job->user == older->user
 		       ? job->rank < older->rank
 		       : used_by(j, job->user).all_ns < used_by(j, older->user).all_ns;
@@ -165,22 +176,27 @@ static struct file_job *take_job(struct file_jobs *j)
 	struct file_job **best = NULL;
 
 	for (struct file_job **at = &j->waiting.first; *at; at = &(*at)->next)
-		if ((!best || comes_before(j, *at, *best)) && !is_user_busy(j, *at))
+		if ((!best || comes_before(j, *at, *best)) && !must_wait(j, *at))
 			best = at;
 	return best ? job_list_remove(&j->waiting, best) : NULL;
 }
 
-static void add_time(struct file_jobs *j, uint32_t user, const struct used_time *more)
+static struct used_time *used_of(struct file_jobs *j, uint32_t user)
 {
 	bool is_new;
 	uint32_t *index = intmap_put(&j->users, user, &is_new);
-	struct used_time *used;
 
 	if (is_new) {
 		*index = (uint32_t)j->used.n;
 		vec_push(&j->used, (struct used_time){ 0 });
 	}
-	used = &j->used.data[*index];
+	return &j->used.data[*index];
+}
+
+static void add_time(struct file_jobs *j, uint32_t user, const struct used_time *more)
+{
+	struct used_time *used = used_of(j, user);
+
 	used->all_ns += more->all_ns;
 	used->hurried_ns += more->hurried_ns;
 }
@@ -188,7 +204,7 @@ static void add_time(struct file_jobs *j, uint32_t user, const struct used_time 
 static void end_job(struct file_jobs *j, struct file_job *job)
 {
 	job_list_push(&j->ended, job);
-	j->moved_ns = clock_monotonic_ns();
+	used_of(j, job->user)->moved_ns = clock_monotonic_ns();
 }
 
 static void put_back(struct file_jobs *j, struct file_job *job)
@@ -214,7 +230,8 @@ static void do_job(struct job_thread *t, struct file_job *job)
 
 	job->is_refused = !is_within(j, job, used.all_ns, FILE_JOBS_BURST_NS);
 	t->is_busy = true;
-	t->is_large = job->rank == FILE_JOB_LARGE;
+	t->is_large = job->is_large;
+	t->seen_ns = cpu_ns;
 	t->user = job->user;
 	t->since_ns = clock_monotonic_ns();
 	pthread_mutex_unlock(&j->lock);
@@ -224,7 +241,7 @@ static void do_job(struct job_thread *t, struct file_job *job)
 	pthread_mutex_lock(&j->lock);
 	t->is_busy = false;
 	cpu_ns = clock_thread_cpu_ns() - cpu_ns;
-	used = (struct used_time){ cpu_ns, may_hurry ? cpu_ns : 0 };
+	used = (struct used_time){ .all_ns = cpu_ns, .hurried_ns = may_hurry ? cpu_ns : 0 };
 	add_time(j, job->user, &used);
 	if (job->is_again)
 		put_back(j, job);
@@ -289,7 +306,7 @@ static bool threads_prepare(struct file_jobs *j)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
-	for (size_t i = 0; i < FILE_JOBS_THREADS; i++) {
+	for (size_t i = 0; i < THREADS; i++) {
 		struct job_thread *t = &j->threads[i];
 
 		if (!t->is_running)
@@ -322,7 +339,7 @@ void file_jobs_add(struct file_jobs *j, struct file_job *job)
 void file_jobs_charge(struct file_jobs *j, uint32_t user, uint64_t cpu_ns)
 {
 	pthread_mutex_lock(&j->lock);
-	add_time(j, user, &(struct used_time){ cpu_ns, cpu_ns });
+	add_time(j, user, &(struct used_time){ .all_ns = cpu_ns, .hurried_ns = cpu_ns });
 	pthread_mutex_unlock(&j->lock);
 }
 
@@ -353,28 +370,30 @@ static bool has_worked(struct job_thread *t)
 {
 	struct timespec now = { 0 };
 	uint64_t cpu_ns;
-	bool has_worked;
 
-	if (!t->is_busy || clock_gettime(t->clock, &now) < 0)
+	if (clock_gettime(t->clock, &now) < 0)
 		return false;
 	cpu_ns = timespec_ns(now);
-	has_worked = cpu_ns != t->seen_ns;
+	if (cpu_ns < t->seen_ns + WORK_NS)
+		return false;
 	t->seen_ns = cpu_ns;
-	return has_worked;
+	return true;
 }
 
-bool file_jobs_go_on(struct file_jobs *j, uint64_t ns)
+bool file_jobs_go_on(struct file_jobs *j, uint32_t user, uint64_t ns)
 {
-	uint64_t now_ns = clock_monotonic_ns();
-	bool go_on;
+	uint64_t now_ns = clock_monotonic_ns(), moved_ns;
 
 	pthread_mutex_lock(&j->lock);
-	for (size_t i = 0; i < FILE_JOBS_THREADS; i++)
-		if (has_worked(&j->threads[i]))
-			j->moved_ns = now_ns;
-	go_on = j->moved_ns && now_ns - MIN(now_ns, j->moved_ns) < ns;
+	for (size_t i = 0; i < THREADS; i++) {
+		struct job_thread *t = &j->threads[i];
+
+		if (t->is_busy && t->user == user && has_worked(t))
+			used_of(j, user)->moved_ns = now_ns;
+	}
+	moved_ns = used_of(j, user)->moved_ns;
 	pthread_mutex_unlock(&j->lock);
-	return go_on;
+	return moved_ns && now_ns - MIN(now_ns, moved_ns) < ns;
 }
 
 uint32_t file_jobs_count(const struct file_jobs *j)
@@ -384,7 +403,7 @@ uint32_t file_jobs_count(const struct file_jobs *j)
 
 static bool is_any_running(const struct file_jobs *j)
 {
-	for (size_t i = 0; i < FILE_JOBS_THREADS; i++)
+	for (size_t i = 0; i < THREADS; i++)
 		if (j->threads[i].is_running)
 			return true;
 	return false;

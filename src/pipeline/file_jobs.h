@@ -14,8 +14,8 @@
  * is of the user whose jobs took the least time so far. A user has FILE_JOBS_BURST_NS of CPU time,
  * and FILE_JOBS_PERCENT of the time since. Jobs beyond that are refused.
  *
- * Large files do not delay small ones of their user: a job of rank FILE_JOB_LARGE has a thread
- * beside that of the other ranks. It is refused after half of the time, and hurries for half of it.
+ * Large files do not delay small ones of their user: jobs for large files have two threads of their
+ * own. Unless they are urgent, they are refused after half of the time, and hurry for half of it.
  *
  * The first thread starts with the first job, and others when it is held up: for a second, or by a
  * large file. All functions are for one thread.
@@ -28,14 +28,15 @@
 #include "guard/limits.h"
 
 /* The first rank comes first. 0 is the usual one. */
-enum file_job_rank { FILE_JOB_URGENT = -1, FILE_JOB_USUAL, FILE_JOB_LONG, FILE_JOB_LARGE };
+enum file_job_rank { FILE_JOB_URGENT = -1, FILE_JOB_USUAL, FILE_JOB_LONG };
 
 struct file_job {
 	uint32_t user;                   /* file_jobs_user() */
 	void (*run)(struct file_job *);  /* on a thread; not called for a refused job */
 	void (*done)(struct file_job *); /* on the owner's thread */
 	void (*free)(struct file_job *); /* after that, or if there is no owner any more */
-	enum file_job_rank rank;         /* run() may raise it, with … */
+	enum file_job_rank rank;
+	bool is_large; /* it is for a large file; run() may set this, with … */
 	bool is_again; /* … this: run() is called once more, when it is its turn */
 	bool is_refused;
 	struct file_job *next;
@@ -63,10 +64,10 @@ uint32_t file_jobs_take(struct file_jobs *j);
 void file_jobs_wait(struct file_jobs *j, uint64_t until_ns);
 
 /*
- * Whether a job has ended within the last `ns`, or was seen to use CPU time, since the call before
- * at the latest. Jobs on a busy machine go on; those in a file system that is stuck do not.
+ * Whether a job of a user has ended within the last `ns`, or was seen to use CPU time. Jobs on a
+ * busy machine go on; those in a file system that is stuck do not.
  */
-bool file_jobs_go_on(struct file_jobs *j, uint64_t ns);
+bool file_jobs_go_on(struct file_jobs *j, uint32_t user, uint64_t ns);
 
 /* Jobs that have not been taken. */
 uint32_t file_jobs_count(const struct file_jobs *j);

@@ -195,29 +195,47 @@ char *image_files_find(const char *proc, int32_t pid, const struct image *image,
 	return found;
 }
 
-/*
- * Fills the index cache. A symbolizer keeps all indexes that it made, so a temporary one is used.
- * False: the parser could not read the file, or not in the memory that it may use.
- */
-static bool index_symbols(const struct image_finder *finder, int32_t pid, const char *path,
-			  const struct image *image, enum image_found where)
+/* The symbols of a file that is opened by this path of a process, or by a link of it. */
+static enum symbol_status index_path(const struct image_finder *finder, const char *process,
+				     const char *path, const struct image *image,
+				     enum image_found where)
 {
-	cleanup(free_at_exit) char *process =
-		finder->proc ? xasprintf("%s/%d", finder->proc, pid) : NULL;
 	const struct symbolizer_config config = { .cache_dir = finder->names_dir,
 						  .process = process,
 						  .is_at_its_path = where == IMAGE_AT_ITS_PATH,
 						  .parser_ms = INDEX_MS };
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = symbolizer_new(&config);
 	struct image there = *image;
-	bool is_parsed;
 
 	there.path = path;
-	is_parsed =
-		symbol_table_status(symbolizer_table(symbols, &there, NULL, 0)) != SYMBOL_UNPARSED;
+	return symbol_table_status(symbolizer_table(symbols, &there, NULL, 0));
+}
+
+static bool has_no_names(enum symbol_status status)
+{
+	return status == SYMBOL_UNPARSED || status == SYMBOL_MISSING || status == SYMBOL_CHANGED ||
+	       status == SYMBOL_UNREADABLE;
+}
+
+/*
+ * Fills the index cache. A symbolizer keeps all indexes that it made, so a temporary one is used.
+ * If the process has ended meanwhile, the file that is held has its symbols. False: the parser
+ * could not read the file, or not in the memory that it may use.
+ */
+static bool index_symbols(const struct image_finder *finder, int32_t pid, const char *path,
+			  const struct image *image, const struct image_files_seen *seen)
+{
+	cleanup(free_at_exit) char *process =
+		finder->proc ? xasprintf("%s/%d", finder->proc, pid) : NULL;
+	cleanup(free_at_exit) char *held =
+		xasprintf("/proc/self/fd/%d", file_descriptor(&seen->file));
+	enum symbol_status status = index_path(finder, process, path, image, seen->where);
+
+	if (has_no_names(status) && status != SYMBOL_UNPARSED)
+		status = index_path(finder, "/proc/self", held, image, seen->where);
 	if (finder->names_dir)
 		cache_trim(finder->names_dir, KEPT_NAMES_BYTES);
-	return is_parsed;
+	return !has_no_names(status);
 }
 
 /* Why there is no file. */
@@ -263,7 +281,7 @@ bool image_files_keep(const struct image_finder *finder, int32_t pid, const char
 	bool has_names;
 
 	image_identify(image, &seen->file, &seen->build_id, seen->where);
-	has_names = !seen->wants_index || index_symbols(finder, pid, path, image, seen->where);
+	has_names = !seen->wants_index || index_symbols(finder, pid, path, image, seen);
 	file_unmap(&seen->file);
 	return has_names;
 }

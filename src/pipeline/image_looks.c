@@ -34,7 +34,7 @@ static bool leave_for_later(struct look_job *j)
 		atomic_fetch_sub(&n_held, 1);
 		return false;
 	}
-	j->job.rank = FILE_JOB_LARGE;
+	j->job.is_large = true;
 	j->job.is_again = true;
 	return true;
 }
@@ -103,12 +103,13 @@ static bool is_named_as_runtime(const char *path)
 	return false;
 }
 
-void file_look_begin(struct file_jobs *jobs, const struct image_finder *finder, int32_t pid,
-		     image_id id, const struct image *image, file_look_done done, void *context)
+uint32_t file_look_begin(struct file_jobs *jobs, const struct image_finder *finder, int32_t pid,
+			 image_id id, const struct image *image, file_look_done done, void *context)
 {
 	struct look_job *j = xcalloc(1, sizeof(*j));
+	uint32_t user = file_jobs_user(finder->proc, pid);
 
-	j->job = (struct file_job){ .user = file_jobs_user(finder->proc, pid),
+	j->job = (struct file_job){ .user = user,
 				    .run = look_run,
 				    .done = look_done,
 				    .free = look_free,
@@ -123,4 +124,5 @@ void file_look_begin(struct file_jobs *jobs, const struct image_finder *finder, 
 	j->done = done;
 	j->context = context;
 	file_jobs_add(jobs, &j->job);
+	return user;
 }

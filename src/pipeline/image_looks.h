@@ -27,7 +27,8 @@ typedef void (*file_look_done)(void *context, const struct file_look *look);
 
 /*
  * Has the file of a FILE image looked at that process `pid` has mapped. file_jobs_take() calls
- * `done`. `image` and `finder` are copied.
+ * `done`. `image` and `finder` are copied. Returns the user of the job (file_jobs_user()).
  */
-void file_look_begin(struct file_jobs *jobs, const struct image_finder *finder, int32_t pid,
-		     image_id id, const struct image *image, file_look_done done, void *context);
+uint32_t file_look_begin(struct file_jobs *jobs, const struct image_finder *finder, int32_t pid,
+			 image_id id, const struct image *image, file_look_done done,
+			 void *context);

@@ -88,21 +88,6 @@ static void begin_walk(struct java_stacks *j)
 	j->steps.n = j->frames.n = j->runs.n = j->noted.n = 0;
 }
 
-static struct java_process *process_of(const struct java_stacks *j, int32_t pid)
-{
-	const uint32_t *at = intmap_find(&j->by_pid, (uint32_t)pid);
-
-	return at ? j->processes.data[*at] : NULL;
-}
-
-static void end_pause(const struct java_stacks *j)
-{
-	struct java_process *p = process_of(j, j->pid);
-
-	if (p && p->state == JAVA_STUCK && read_pause_is_over(&p->pause, j->time_ns))
-		p->state = p->before;
-}
-
 void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_view *thread,
 		       uint64_t time_ns, const uint64_t *registers, bool is_noting)
 {
@@ -113,21 +98,7 @@ void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_v
 	j->reads_nothing = false;
 	j->is_noting = is_noting;
 	begin_walk(j);
-	end_pause(j);
-}
-
-static enum java_state state_of(const struct java_stacks *j, int32_t pid)
-{
-	const struct java_process *p = process_of(j, pid);
-
-	return p ? p->state : JAVA_NONE;
-}
-
-bool java_stacks_may_read(const struct java_stacks *j, int32_t pid)
-{
-	enum java_state state = state_of(j, pid);
-
-	return state == JAVA_EARLY || state == JAVA_BARRED || state == JAVA_READY;
+	java_stacks_end_pause(j);
 }
 
 void java_stacks_read_nothing(struct java_stacks *j)
@@ -138,7 +109,7 @@ void java_stacks_read_nothing(struct java_stacks *j)
 
 bool java_stacks_try(struct java_stacks *j, int32_t pid)
 {
-	const struct java_process *p = process_of(j, pid);
+	const struct java_process *p = java_stacks_process_of(j, pid);
 
 	j->is_try = p && p->state == JAVA_READY && (p->is_gone || j->time_ns <= p->looked_ns);
 	return j->is_try;
@@ -173,16 +144,10 @@ static void count(struct java_stacks *j, enum loss_reason reason)
 
 void java_stacks_bar(struct java_stacks *j, int32_t pid)
 {
-	struct java_process *p = process_of(j, pid);
-
 	j->process = NULL;
 	j->cut = -1;
 	j->steps.n = j->frames.n = j->noted.n = 0;
-	if (p) {
-		p->before = p->state == JAVA_STUCK ? p->before : p->state;
-		p->state = JAVA_STUCK;
-		read_pause_begin(&p->pause, j->time_ns);
-	}
+	java_stacks_begin_pause(j, pid);
 	count(j, LOSS_JAVA_STATE);
 }
 

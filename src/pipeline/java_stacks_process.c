@@ -11,6 +11,39 @@
 /* To open one takes many reads, and a process can ask for that again: by a move of its library. */
 #define OPEN_EVERY_NS (200 * NS_PER_MS)
 
+struct java_process *java_stacks_process_of(const struct java_stacks *j, int32_t pid)
+{
+	const uint32_t *at = intmap_find(&j->by_pid, (uint32_t)pid);
+
+	return at ? j->processes.data[*at] : NULL;
+}
+
+void java_stacks_begin_pause(const struct java_stacks *j, int32_t pid)
+{
+	struct java_process *p = java_stacks_process_of(j, pid);
+
+	if (!p)
+		return;
+	p->before = p->state == JAVA_STUCK ? p->before : p->state;
+	p->state = JAVA_STUCK;
+	read_pause_begin(&p->pause, j->time_ns);
+}
+
+void java_stacks_end_pause(const struct java_stacks *j)
+{
+	struct java_process *p = java_stacks_process_of(j, j->pid);
+
+	if (p && p->state == JAVA_STUCK && read_pause_is_over(&p->pause, j->time_ns))
+		p->state = p->before;
+}
+
+bool java_stacks_may_read(const struct java_stacks *j, int32_t pid)
+{
+	const struct java_process *p = java_stacks_process_of(j, pid);
+
+	return p && (p->state == JAVA_EARLY || p->state == JAVA_BARRED || p->state == JAVA_READY);
+}
+
 static void open_library(struct java_stacks *j, struct java_process *p, const struct mapping *m)
 {
 	const struct lang_runtime *runtime = j->config.runtime(j->config.context, p->pid, m->image);

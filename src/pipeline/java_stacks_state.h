@@ -53,5 +53,12 @@ struct java_stacks {
 	enum java_copy copy; /* of the first frame that is not noted */
 };
 
-/* The process of the walk as it is now (java_stacks_process.c). */
+/* Of java_stacks_process.c: a process, or NULL. */
+struct java_process *java_stacks_process_of(const struct java_stacks *j, int32_t pid);
+
+/* Its pause begins, or that of the walk's process ends if it is over (pipeline/read_pause.h). */
+void java_stacks_begin_pause(const struct java_stacks *j, int32_t pid);
+void java_stacks_end_pause(const struct java_stacks *j);
+
+/* The process of the walk as it is now. */
 struct java_process *java_stacks_find_process(struct java_stacks *j);

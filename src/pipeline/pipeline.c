@@ -676,6 +676,7 @@ int pipeline_close(struct pipeline *p, const struct session_end *end,
 	lang_names_free(p->lang_names);
 	vec_fini(&p->canonical);
 	vec_fini(&p->late);
+	vec_fini(&p->counted);
 	vec_fini(&p->runtimes);
 	vec_fini(&p->go_programs);
 	vec_fini(&p->tally.cpu_samples);

@@ -52,6 +52,7 @@ static void begin_dump(void *context, image_id unread, struct jit_reader *reader
 	*pipeline_canonical(p, unread) = IMAGE_UNREAD;
 	vec_push(&p->pending,
 		 (struct pending_look){ .id = unread,
+					.user = reader->user,
 					.until_ns = clock_monotonic_ns() + LOOK_WAIT_NS });
 	file_jobs_add(p->jobs, &j->job);
 }

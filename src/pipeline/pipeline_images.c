@@ -113,6 +113,16 @@ static void note_late(struct pipeline *p, image_id id)
 	p->late.data[id.n] = true;
 }
 
+/* Once for a look. */
+static void count_late(struct pipeline *p, image_id id)
+{
+	while (p->counted.n <= id.n)
+		vec_push(&p->counted, false);
+	if (!p->counted.data[id.n])
+		pipeline_lose(p, LOSS_FILE_LATE, 0, 1);
+	p->counted.data[id.n] = true;
+}
+
 static void end_look(void *context, const struct file_look *look)
 {
 	struct pipeline *p = context;
@@ -130,6 +140,8 @@ static void end_look(void *context, const struct file_look *look)
 		id = image_intern(images, &look->image);
 	*pipeline_canonical(p, look->id) = id.n;
 	pipeline_forget_pending(p, look->id);
+	if (look->id.n < p->counted.n)
+		p->counted.data[look->id.n] = false;
 	if (pipeline_is_file_late(p, look->id))
 		p->late.data[look->id.n] = false;
 	if (look->detected != LANG_NONE)
@@ -169,8 +181,8 @@ static void begin_look(struct pipeline *p, int32_t pid, image_id id)
 	if (use_look_of_stacks(p, id))
 		return;
 	p->canonical.data[id.n] = IMAGE_BEING_LOOKED_AT;
+	pending.user = file_look_begin(p->jobs, &finder, pid, id, image, end_look, p);
 	vec_push(&p->pending, pending);
-	file_look_begin(p->jobs, &finder, pid, id, image, end_look, p);
 }
 
 /* Most images were seen before: this is for each frame. */
@@ -189,14 +201,7 @@ bool pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id *id)
 	return true;
 }
 
-static void count_late(struct pipeline *p, struct pending_look *look)
-{
-	if (!look->is_counted)
-		pipeline_lose(p, LOSS_FILE_LATE, 0, 1);
-	look->is_counted = true;
-}
-
-static void end_waiting_for(struct pipeline *p, struct pending_look *look)
+static void end_waiting_for(struct pipeline *p, const struct pending_look *look)
 {
 	if (*pipeline_canonical(p, look->id) == IMAGE_UNREAD) {
 		machine_dump_is_late(p->machine, look->id);
@@ -204,33 +209,43 @@ static void end_waiting_for(struct pipeline *p, struct pending_look *look)
 	}
 	*pipeline_canonical(p, look->id) = look->id.n;
 	note_late(p, look->id);
-	count_late(p, look);
+	count_late(p, look->id);
 }
 
-/* Whether samples that wait since a time may wait no longer. */
-static bool is_wait_over(struct pipeline *p, uint64_t since_ns, uint64_t wait_ns)
+/* Whether samples that wait since a time for a look may wait no longer. */
+static bool is_wait_over(struct pipeline *p, const struct pending_look *look, uint64_t since_ns,
+			 uint64_t wait_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
 	if (now_ns < since_ns + wait_ns)
 		return false;
 	return wait_ns < LOOK_WAIT_NS || now_ns >= since_ns + LOOK_WAIT_MAX_NS ||
-	       !file_jobs_go_on(p->jobs, LOOK_WAIT_NS);
+	       !file_jobs_go_on(p->jobs, look->user, LOOK_WAIT_NS);
 }
 
 /* Images whose look takes too long have their path alone, until it ends. */
 static bool expire_looks(struct pipeline *p)
 {
+	uint64_t now_ns = clock_monotonic_ns();
 	size_t n = 0;
+	size_t kept = 0;
 
-	while (n < p->pending.n &&
-	       is_wait_over(p, p->pending.data[n].until_ns - LOOK_WAIT_NS, LOOK_WAIT_NS))
-		end_waiting_for(p, &p->pending.data[n++]);
-	p->pending.n -= n;
-	if (n)
-		memmove(p->pending.data, p->pending.data + n,
-			p->pending.n * sizeof(*p->pending.data));
-	return n > 0;
+	/* those behind one that waits on may be of another user */
+	while (n < p->pending.n && p->pending.data[n].until_ns <= now_ns) {
+		const struct pending_look look = p->pending.data[n++];
+
+		if (is_wait_over(p, &look, look.until_ns - LOOK_WAIT_NS, LOOK_WAIT_NS))
+			end_waiting_for(p, &look);
+		else
+			p->pending.data[kept++] = look;
+	}
+	if (kept == n)
+		return false;
+	memmove(p->pending.data + kept, p->pending.data + n,
+		(p->pending.n - n) * sizeof(*p->pending.data));
+	p->pending.n -= n - kept;
+	return true;
 }
 
 /* Whether the place of a frame is known. It may have been code of a jitdump that was not read. */
@@ -269,7 +284,7 @@ static void take_as_known(struct pipeline *p, int32_t pid, image_id *id)
 		return;
 	vec_foreach (&p->pending, look)
 		if (look->id.n == id->n)
-			count_late(p, look);
+			count_late(p, look->id);
 }
 
 /* Images that are not known yet stay as they are. */
@@ -341,7 +356,8 @@ void pipeline_end_waiting(struct pipeline *p, uint64_t wait_ns)
 {
 	uint64_t since_ns = clock_monotonic_ns();
 
-	for (pipeline_take_looks(p); p->waiting.samples.n && !is_wait_over(p, since_ns, wait_ns);
+	for (pipeline_take_looks(p); p->waiting.samples.n && p->pending.n &&
+				     !is_wait_over(p, p->pending.data, since_ns, wait_ns);
 	     pipeline_take_looks(p))
 		file_jobs_wait(p->jobs, clock_monotonic_ns() + MIN(wait_ns, GO_ON_LOOK_NS));
 	visit_waiting(p, keep_anyway);
@@ -349,9 +365,10 @@ void pipeline_end_waiting(struct pipeline *p, uint64_t wait_ns)
 
 void pipeline_end_jobs(struct pipeline *p, uint64_t wait_ns)
 {
-	uint64_t until_ns = clock_monotonic_ns() + wait_ns;
+	uint64_t until_ns;
 
 	pipeline_end_waiting(p, wait_ns);
+	until_ns = clock_monotonic_ns() + wait_ns;
 	if (!p->jit)
 		return;
 	while (machine_reads_dumps(p->machine) && clock_monotonic_ns() < until_ns) {

@@ -13,8 +13,8 @@
 /* A look, or a jitdump (pipeline_dumps.c), that samples wait for. */
 struct pending_look {
 	image_id id;
+	uint32_t user; /* whose file it is */
 	uint64_t until_ns;
-	bool is_counted; /* as late: samples were kept without it */
 };
 
 /* An image that is the runtime of a language. */
@@ -50,6 +50,8 @@ struct pipeline {
 	bool is_settling; /* samples that waited: their processes are not forgotten meanwhile */
 	uint32_t session;
 	VEC(uint32_t) canonical; /* image id to the id it is stored under, or its state */
+	VEC(bool)
+	counted;        /* by image id: it counts as late, as samples were kept without the look */
 	VEC(bool) late; /* by image id: no sample waits any more for the look at its file */
 	/* for pipeline_add(): of a wait and its waker */
 	struct code_addr frames[2 * MAX_FRAMES + CUT_FRAMES];

@@ -188,3 +188,11 @@ const struct parser_row file_symbols_row = {
 	.deadline_ms = 60000,
 	.lane = PARSER_LANE_FRONT,
 };
+
+const struct parser_row file_symbols_kept_row = {
+	.name = "symbols",
+	.run = file_symbols_run,
+	.check = file_symbols_check,
+	.deadline_ms = 60000,
+	.lane = PARSER_LANE_BACK + 1,
+};

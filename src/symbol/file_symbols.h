@@ -35,5 +35,8 @@ struct file_symbols {
 
 extern const struct parser_row file_symbols_row;
 
+/* The same for names that a recording keeps: no other question waits for these. */
+extern const struct parser_row file_symbols_kept_row;
+
 /* False: it is no answer of the row. Then *out has no meaning. */
 bool file_symbols_read(struct file_symbols *out, const void *bytes, size_t size);

@@ -79,7 +79,7 @@ static struct parser_question make_question(struct making *m)
 	m->question = (struct file_symbols_question){ m->t->image.build_id, m->t->is_of_objects };
 	m->request = (struct buf){ .data = (void *)&m->question, .len = sizeof(m->question) };
 	return (struct parser_question){
-		.row = &file_symbols_row,
+		.row = m->s->files.process ? &file_symbols_kept_row : &file_symbols_row,
 		.file = &m->file,
 		.is_trusted = image_file_is_trusted(&m->file, m->found),
 		.request = &m->request,
