@@ -380,11 +380,11 @@ static struct unwind_regs followed_registers(const struct dwarf_registers *r)
 	return unwind_regs_sampled(r->value[16], r->value[7], r->value[6], 0, false);
 }
 
-/* Behind code without a table, nothing is a fact: a frame pointer of 0 ends no leaf's stack. */
+/* Code whose table is not here may keep any value in its frame pointer: 0 is no end then. */
 static int cut_of(const struct user_stacks *s, const struct unwind_chain *chain)
 {
 	bool has_table = !s->is_late && !s->is_missing;
-	int cut = loss_of_stop(chain->n == 1 && !has_table ? UNWIND_NO_RULE : chain->stop);
+	int cut = loss_of_stop(chain->is_bare_end && !has_table ? UNWIND_NO_RULE : chain->stop);
 
 	if (cut >= 0 && s->is_late)
 		return LOSS_STACK_NO_TABLE;

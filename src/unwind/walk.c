@@ -310,6 +310,7 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 	chain->n = n;
 	chain->n_by_fp = n_by_fp;
 	chain->is_guessed = is_guessed;
+	chain->is_bare_end = stop == UNWIND_END && is_by_fp && !n_by_fp;
 	chain->stop = is_on_other && (stop == UNWIND_SHORT_COPY || stop == UNWIND_UNREADABLE)
 			      ? UNWIND_OTHER_STACK
 			      : stop;

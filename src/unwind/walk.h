@@ -80,6 +80,8 @@ struct unwind_chain {
 	size_t n;
 	size_t n_by_fp;  /* frames found by frame pointer, without a rule */
 	bool is_guessed; /* a guessed rule found some frame */
+	/* The end is a frame pointer of 0 in code without a rule, and none led to a frame. */
+	bool is_bare_end;
 	enum unwind_stop stop;
 };
 
