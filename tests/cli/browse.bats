@@ -223,6 +223,11 @@ make_session() {
 	click 1 "$row"
 	shows ' start$'
 	click 30 5
+	# ncurses 6.6 makes one event of clicks that it reads at once.
+	keys '?'
+	shows 'compare with another session'
+	keys '?'
+	shows ' start$'
 	click 30 5
 	shows 'assay browse +app'
 	keys q

@@ -166,7 +166,8 @@ void screen_use_mouse(struct screen *s)
 	(void)s;
 	/* ncurses waits on if an event comes that is not wanted: all are, and most do nothing */
 	nc.mousemask(ALL_MOUSE_EVENTS, NULL);
-	nc.mouseinterval(0); /* a press counts at once */
+	/* A press counts at once. With 0, ncurses 6.6 loses clicks. */
+	nc.mouseinterval(1);
 }
 
 void screen_mouse(const struct screen *s, uint32_t *row, uint32_t *column)
