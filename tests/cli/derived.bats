@@ -115,7 +115,7 @@ bash_offers_options() {
 		grep -q "^complete .* $program$" "$MAN/assay.bash"
 		grep -q "^#compdef .* $program" "$MAN/_assay"
 		grep -q "^complete -c $program " "$MAN/assay.fish"
-		[ ! -f "$MAN/assay.1" ] || grep -q "^\\\\fB$program" "$MAN/assay.1"
+		[ ! -f "$MAN/assay.1" ] || sed 's,[\\],,g' "$MAN/assay.1" | grep -q "^fB$program"
 	done < <(sed -n 's/^FRONT_END(\(.*\))/\1/p' "${lists[@]}" | tr _ -)
 }
 
