@@ -19,17 +19,20 @@ struct found_nodes {
 	size_t n, cap;
 };
 
-static void add_nodes_of_rows(struct segment_file *f, struct node_set *set)
+/* Rows that are damaged now are damaged later, too. Those without memory now may have it later. */
+static int add_nodes_of_rows(struct segment_file *f, struct node_set *set)
 {
 	struct count_rows rows = { 0 };
+	int r = 0;
 
-	for (uint32_t b = 0; b < f->seg.n_blocks; b++) {
+	for (uint32_t b = 0; b < f->seg.n_blocks && r != -ENOMEM; b++) {
 		rows.n = 0;
-		segment_read_rows(&f->seg, b, &rows, NULL);
+		r = segment_read_rows(&f->seg, b, &rows, NULL);
 		vec_foreach (&rows, row)
 			node_set_add(set, row->node);
 	}
 	vec_fini(&rows);
+	return r == -ENOMEM ? r : 0;
 }
 
 /* Decoding takes for each node: parent and code, and what the model of calls has. */
@@ -126,8 +129,8 @@ int segment_load_nodes(struct segment *segment)
 		return 0;
 	set = node_set_new(f->n_ids[TABLE_NODES]);
 	node_set_add(set, 0);
-	add_nodes_of_rows(f, set);
-	r = find_nodes(f, set, &found);
+	r = add_nodes_of_rows(f, set);
+	r = r < 0 ? r : find_nodes(f, set, &found);
 	if (!r) {
 		take_nodes(f, set, &found);
 		f->needed = take_ptr(set);

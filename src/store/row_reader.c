@@ -126,7 +126,9 @@ int segment_read_rows(const struct segment *segment, uint32_t block, struct coun
 	for (int64_t i = 0; f->needed && i < n; i++) {
 		struct count_row *row = &rows->data[rows->n + (size_t)i];
 
-		row->node = node_set_rank(f->needed, row->node);
+		/* Rows that could not be read when the nodes were are below the root. */
+		row->node = node_set_has(f->needed, row->node) ? node_set_rank(f->needed, row->node)
+							       : 0;
 	}
 	rows->n += (size_t)n;
 	return 0;

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/reserve.h"
 #include "store/segment_parse.h"
 #include "store/trampolines.h"
 
@@ -250,8 +251,8 @@ static void make_info(struct session_file *f)
 	}
 }
 
-/* Completes the session with the facts from all segments. */
-static void session_complete(struct session_file *f, struct segment_context *c)
+/* Completes the session with the facts from all segments. -ENOMEM: without its trampolines. */
+static int session_complete(struct session_file *f, struct segment_context *c)
 {
 	struct session *s = &f->session;
 
@@ -272,7 +273,7 @@ static void session_complete(struct session_file *f, struct segment_context *c)
 		if (f->filter)
 			segment_filter(s->segments[i], f->filter, &s->info);
 	}
-	segments_place_trampolines(s->segments, s->n_segments);
+	return segments_place_trampolines(s->segments, s->n_segments);
 }
 
 /* For a reading that ended before the last segment: reads the END block there, if it has one. */
@@ -290,7 +291,7 @@ static int session_read_segments(struct session_file *f, int dir_fd, const struc
 				 struct error *err)
 {
 	struct segment_context c = { .warnings_to = &f->session, .filter = f->filter };
-	int r = 0;
+	int r = 0, completed;
 
 	c.unpacker = unpacker_new();
 	/* Nothing comes before the first segment. */
@@ -302,7 +303,9 @@ static int session_read_segments(struct session_file *f, int dir_fd, const struc
 	if (c.is_past)
 		session_find_end(&c, dir_fd, names->data[names->n - 1].text);
 	unpacker_free(c.unpacker);
-	session_complete(f, &c);
+	completed = session_complete(f, &c);
+	if (!r && completed < 0)
+		r = reserve_error(err);
 	if (!r && !f->session.n_segments)
 		r = error_set(err, -EBADMSG, "session '%s' has no readable part: %s",
 			      f->session.path,

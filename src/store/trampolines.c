@@ -187,15 +187,18 @@ static void place_nodes(struct segment *segment, const struct trampoline_codes *
 	vec_fini(&p.slots);
 }
 
-void segments_place_trampolines(struct segment **segments, uint32_t n)
+int segments_place_trampolines(struct segment **segments, uint32_t n)
 {
 	struct trampoline_codes codes = { 0 };
+	int r = 0;
 
 	find_codes(segments, n, &codes);
-	for (uint32_t i = 0; codes.n && i < n; i++) {
+	for (uint32_t i = 0; codes.n && i < n && !r; i++) {
 		segment_file_of(segments[i])->keeps_nodes = true;
-		segment_load_nodes(segments[i]);
-		place_nodes(segments[i], &codes);
+		r = segment_load_nodes(segments[i]);
+		if (!r)
+			place_nodes(segments[i], &codes);
 	}
 	vec_fini(&codes);
+	return r;
 }

@@ -13,5 +13,5 @@
 
 struct segment;
 
-/* All segments of a session. */
-void segments_place_trampolines(struct segment **segments, uint32_t n);
+/* All segments of a session. -ENOMEM: as segment_load_nodes() (store/needed_nodes.h). */
+int segments_place_trampolines(struct segment **segments, uint32_t n);
