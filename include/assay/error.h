@@ -12,7 +12,7 @@ struct assay_error {
 	char text[764]; /* a sentence for people, UTF-8, ends with '\0' */
 };
 
-/* The version of the library: "0.1.0". */
+/* The version of the library: "1.0.0". */
 const char *assay_version(void);
 
 #ifdef __cplusplus
