@@ -33,6 +33,7 @@ versions() {
 	is_in rpm/assay.spec "assay_version $version"
 	is_in python/pyproject.toml "version = \"$version\""
 	grep -qE "^## $version, [0-9]{4}-[0-9]{2}-[0-9]{2}$" CHANGELOG.md || failed "CHANGELOG.md has no heading '## $version, YEAR-MONTH-DAY'"
+	[ -d "tests/data/release-$version" ] || failed "tests/data/release-$version has no examples: tests/tools/format_examples make tests/data/release-$version"
 	[ ! -e docs/STATUS.md ] || failed "docs/STATUS.md is there: work is not complete"
 }
 

@@ -76,6 +76,24 @@ functions_of() {
 	assay report -i fleet --by host host:web1 | grep -q web1
 }
 
+# Sessions, packed and merged parts of a history, archives, blocks and names of a fleet: of each release, as it wrote them.
+@test "the examples that each release kept have their samples and names, also when they are merged" {
+	command -v zstd >/dev/null || skip "zstd is not installed"
+	local examples n=0
+	for examples in "$BATS_TEST_DIRNAME"/../data/release-*; do
+		cp -r "$examples" now
+		"$BATS_TEST_DIRNAME/../tools/format_examples" list now >listed
+		diff "$examples/functions" listed
+		[ "$(wc -l <listed)" -ge 5 ]
+		assay retain -q now/history
+		assay fleet merge now/fleet
+		"$BATS_TEST_DIRNAME/../tools/format_examples" list now | diff listed -
+		rm -rf now
+		n=$((n + 1))
+	done
+	[ "$n" -gt 0 ]
+}
+
 @test "the fleet of a newer assay is refused by its number, and stays as it was" {
 	local words
 	cp -r "$BATS_TEST_DIRNAME/../data/fleet-1" fleet
