@@ -123,7 +123,7 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(CPU_ONLINE, NOTE, "cpu-online", "CPUs that came online, not sampled for a moment")       \
 	X(CPU_UNWATCHED, NOTE, "cpu-unwatched", "CPUs that came online and could not be sampled")  \
 	X(RATE_LOWERED, NOTE, "rate-lowered",                                                      \
-	  "times that the rate went down for the daemon's budget")                                 \
+	  "times that the rate went down, for the daemon's budget or the fleet")                   \
 	X(RATE_RAISED, NOTE, "rate-raised", "times that the rate went up again")                   \
 	X(RENEWED, NOTE, "renewed", "times that counting began anew, not sampled for a moment")    \
 	X(EXT_ADDRESS, LOST, "ext-address",                                                        \
@@ -145,9 +145,7 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(FILE_UNPARSED, NOTE, "file-unparsed",                                                    \
 	  "files that the parser process could not read: it died of them, or took too long")       \
 	X(FILE_LATE, NOTE, "file-late",                                                            \
-	  "files that were not identified within two seconds; samples before that have their "     \
-	  "path "                                                                                  \
-	  "alone")                                                                                 \
+	  "files that were identified late; samples before that have their path alone")            \
 	X(FILE_BUDGET, NOTE, "file-budget",                                                        \
 	  "files that were not read, as files of their processes' user took too much time")        \
 	X(JIT_HITS, NOTE, "jit-hits",                                                              \

@@ -307,7 +307,7 @@ part_has_samples() {
 	end_daemon
 	[ "$(fact "$part" '.events[0].freq_hz')" -lt "$most" ]
 	run assay report -i "$part"
-	refused 0 "times that the rate went down for the daemon's budget" \
+	refused 0 "times that the rate went down, for the daemon's budget or the fleet" \
 		"Hz instead of $most to stay within the daemon's budget"
 }
 
