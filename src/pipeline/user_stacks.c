@@ -349,7 +349,7 @@ static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_pl
 		}
 		if (s->patience == TABLE_GIVEN_UP || !wait_for_table(s, mapping->image)) {
 			s->is_late = true;
-			return UNWIND_AT_CODE;
+			return UNWIND_AT_LATE;
 		}
 	}
 	s->is_missing |= known_image(s, mapping->image)->is_missing;
@@ -380,11 +380,11 @@ static struct unwind_regs followed_registers(const struct dwarf_registers *r)
 	return unwind_regs_sampled(r->value[16], r->value[7], r->value[6], 0, false);
 }
 
-/* Code whose table is not here may keep any value in its frame pointer: 0 is no end then. */
+/* Code whose file is not here may keep any value in its frame pointer: 0 is no end then. */
 static int cut_of(const struct user_stacks *s, const struct unwind_chain *chain)
 {
-	bool has_table = !s->is_late && !s->is_missing;
-	int cut = loss_of_stop(chain->is_bare_end && !has_table ? UNWIND_NO_RULE : chain->stop);
+	bool is_end = !chain->is_bare_end || !s->is_missing;
+	int cut = loss_of_stop(is_end ? chain->stop : UNWIND_NO_RULE);
 
 	if (cut >= 0 && s->is_late)
 		return LOSS_STACK_NO_TABLE;

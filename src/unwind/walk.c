@@ -289,8 +289,8 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 		else
 			where = find_rule(u, last, in, lookup_pc, regs.flags & UNWIND_IS_EXACT,
 					  &rule, &is_lasting);
-		if (where == UNWIND_AT_NOTHING) {
-			stop = UNWIND_UNMAPPED;
+		if (where == UNWIND_AT_NOTHING || where == UNWIND_AT_LATE) {
+			stop = where == UNWIND_AT_LATE ? UNWIND_NO_RULE : UNWIND_UNMAPPED;
 			break;
 		}
 		if (where == UNWIND_AT_RUNTIME)

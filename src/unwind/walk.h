@@ -32,7 +32,8 @@ extern const char *const unwind_stop_keys[N_UNWIND_STOPS];
 /* The kind of code at an address. */
 enum unwind_where {
 	UNWIND_AT_NOTHING, /* no executable mapping: the chain ends */
-	UNWIND_AT_CODE,    /* code without a table (JIT, not built yet): by frame pointer */
+	UNWIND_AT_CODE,    /* code without a table (JIT): by frame pointer */
+	UNWIND_AT_LATE,    /* code whose table is not built yet: the chain ends (UNWIND_NO_RULE) */
 	UNWIND_AT_TABLE,
 	UNWIND_AT_RUNTIME, /* code that a language's runtime made: `runtime` has its rule */
 };
