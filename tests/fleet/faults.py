@@ -182,7 +182,7 @@ class Fleet:
         self.save()
         with open("folded", "w") as profile:
             profile.write(PUSHED)
-        start = "--start=@%d" % (time.time() - random.randrange(3600, 10800))
+        start = "--start=@%d" % (time.time() - random.randrange(1300, 3600)) # the gateway merges blocks after two hours, and load must come before
         subprocess.run([ASSAY, "import", "-q", "--into=pushed", "--body=ingest", "--name=service%d" % random.randrange(9), start, "--", "folded"], check=True)
         self.state["pushes"], self.state["pushing"] = self.state.get("pushes", 0) + 1, False
         self.save()
