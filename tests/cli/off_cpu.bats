@@ -67,9 +67,9 @@ woken() {
 		# main() gives the mutex back, and writes into the pipe. The last milliseconds may be another wait.
 		[ "$(woken s $function waits main)" -ge $((slept * 9 / 10)) ]
 	done
-	# A timer ends a sleep, whichever process it interrupts.
+	# A timer ends a sleep, whichever process it interrupts. On a busy machine, one of the ten sleeps has no known waker at times.
 	slept=$(ms s off-cpu:sleep sleeper)
-	[ "$(woken s sleeper '[interrupt]')" -ge $((slept * 9 / 10)) ] ||
+	[ "$(woken s sleeper '[interrupt]')" -ge $((slept * 8 / 10)) ] ||
 		{ assay report -i s -l --by waker,waker-symbol event:off-cpu:sleep via:sleeper; false; }
 	assay report -i s -l --by waker-stack --format json event:off-cpu:sleep via:locker |
 		jq -e '[.rows[]."waker-stack" | select(test("main;.*mutex_unlock.*;.*futex_wake.*;try_to_wake_up"))] | length > 0'
