@@ -34,8 +34,8 @@ CODE = re.compile(r"(<pre>.*?</pre>|<code>.*?</code>|<a .*?</a>|<[^>]*>)", re.S)
 
 
 def sources():
-    """The Markdown files of the site: {file, relative to the root: page}."""
-    files = [p for p in ROOT.glob("*.md")] + [p for p in (ROOT / "docs").rglob("*.md")]
+    """The Markdown files of the site: {file, relative to the root: page}. docs/STATUS.md is for developers only."""
+    files = [p for p in ROOT.glob("*.md")] + [p for p in (ROOT / "docs").rglob("*.md") if p.name != "STATUS.md"]
     names = sorted(str(p.relative_to(ROOT)) for p in files)
     return {name: "index.html" if name == "README.md" else name[:-3] + ".html" for name in names}
 
