@@ -52,7 +52,7 @@ struct parser_row {
 	uint32_t lane;
 };
 
-enum { PARSER_LANE_FRONT, PARSER_LANE_BACK };
+enum { PARSER_LANE_FRONT, PARSER_LANE_BACK, PARSER_LANE_KEPT };
 
 /*
  * In a row's function: another file that it needs. The caller unmaps it. Returns the result of the

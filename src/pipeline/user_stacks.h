@@ -5,9 +5,8 @@
  * The kernel copies a sample's user registers and the top of its stack. The walk turns them into a
  * chain of addresses, with the unwind tables (unwind/) of the images that the process has mapped. A
  * background thread builds a table, or finds it in the cache, when the first address in its image
- * appears. The walk of a living process waits for a table for a while (table_waits.h). Then it
- * goes on by frame pointers; if it ends early, the reason is stack-no-table. All functions belong
- * to the machine's thread.
+ * appears. The walk of a living process waits for a table for a while (table_waits.h). Then the
+ * stack ends there, and counts as stack-no-table. All functions belong to the machine's thread.
  */
 #pragma once
 

@@ -45,7 +45,6 @@ struct native_place native_store_step(struct store *s, struct native_place paren
 {
 	struct tree_step step = { .image = segment_tables_image(&s->tables, code->image),
 				  .offset = code->offset };
-
 	uint32_t node;
 
 	if (!s->hashes.n)

@@ -73,8 +73,7 @@ struct segment_file {
 	struct block_place *places; /* one a block */
 	const uint8_t *bytes;
 	VEC(struct unread) unread;
-	bool has_later; /* its nodes are read later; a damaged segment may have no section of them
-			 */
+	bool has_later; /* its nodes are read later, also if no section of them is whole */
 	VEC(struct later_nodes) later;
 	struct node_set *needed;   /* of later nodes: those that are there; NULL: none */
 	bool keeps_nodes;          /* they were changed, so they stay */

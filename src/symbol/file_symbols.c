@@ -194,5 +194,5 @@ const struct parser_row file_symbols_kept_row = {
 	.run = file_symbols_run,
 	.check = file_symbols_check,
 	.deadline_ms = 60000,
-	.lane = PARSER_LANE_BACK + 1,
+	.lane = PARSER_LANE_KEPT,
 };

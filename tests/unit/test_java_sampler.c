@@ -505,7 +505,7 @@ static void a_direct_call_tells_whether_it_leads_to_a_method(void **state)
 	java_process_free(p);
 }
 
-/* Its memory is that of this test. */
+/* The process whose memory is read is this test. */
 static _Alignas(JAVA_BLOCK_SIZE) uint64_t page[JAVA_BLOCK_SIZE / 8];
 
 static uint64_t word_of_walk(struct java_process *p, uint32_t n_reads, uint64_t time_ns)

@@ -39,7 +39,7 @@ static const char *const source[] = {
 	"hot(1)",
 };
 
-/* A file with `n` lines in a folder of its own, as the sources find it. */
+/* Writes a file of `n` lines, alone in its folder, and reads it as a source. */
 static const struct source_file *write_source(struct source_files *files, const char *const *lines,
 					      size_t n)
 {

@@ -78,7 +78,6 @@ static int open_clickhouse_of(const struct fleet_args *args, const char *fleet,
 		.urls = args->clickhouse,
 		.login = args->login ? args->login : getenv("ASSAY_CLICKHOUSE_LOGIN"),
 	};
-
 	int r = clickhouse_open(&options, &ch, err);
 
 	r = r < 0 ? r : clickhouse_check_fleets(ch, fleet, err);
