@@ -80,7 +80,7 @@
  * stack with new code in COPIES_FOR_ONE_LEARNT.
  */
 #define COPIES_FOR_ONE_LEARNT 8
-#define COPY_WAIT_NS          (80 * UINT64_C(1000000))
+#define COPY_WAIT_NS          (40 * UINT64_C(1000000))
 #define COPIES_WAIT_BYTES     ((size_t)4 << 20)
 
 /*
