@@ -133,6 +133,7 @@ static void obey_kernel(struct daemon *d)
 static void start_part_clock(struct daemon *d)
 {
 	d->part = (struct part_clock){ clock_wall_ns(), clock_monotonic_ns() };
+	d->missed_part = NULL;
 	d->n_parts++;
 }
 
@@ -156,29 +157,31 @@ int begin_part(struct daemon *d, struct error *err)
 	return 0;
 }
 
-/* Begins a new part if possible. A full disk is reported when samples are lost. */
+/* Begins a new part, or lets watch_part() try again. Losses by a full disk are reported elsewhere. */
 static void try_part(struct daemon *d, const char *why)
 {
 	struct error err = { 0 };
 
-	if (begin_part(d, &err) < 0)
+	if (begin_part(d, &err) < 0) {
+		d->missed_part = why;
 		log_verbose("no new part (%s): %s", why, err.text);
-	else
+	} else
 		log_verbose("a new part (%s): %s", why, recorder_dir(d->recorder));
 }
 
 static void watch_part(struct daemon *d, uint64_t now_ns)
 {
 	enum part_due due = part_due(&d->part, d->pace.part_ns, clock_wall_ns(), now_ns);
+	const char *why = d->missed_part;
 
-	if (d->is_clock_set)
-		due = PART_CLOCK_SET;
-	if (due == PART_GOES_ON ||
-	    now_ns - d->part_tried_ns < MIN(d->pace.retry_ns, d->pace.part_ns))
+	if (d->is_clock_set || due == PART_CLOCK_SET)
+		why = "the clock was set, or the machine slept";
+	else if (due == PART_IS_OVER)
+		why = "its hour is over";
+	if (!why || now_ns - d->part_tried_ns < MIN(d->pace.retry_ns, d->pace.part_ns))
 		return;
 	d->is_clock_set = false;
-	try_part(d, due == PART_CLOCK_SET ? "the clock was set, or the machine slept"
-					  : "its hour is over");
+	try_part(d, why);
 }
 
 /* Rates. */
@@ -462,6 +465,7 @@ static int daemon_on_tick(void *context, struct recorder *r, uint64_t now_ns, st
 	if (!d->is_clock_set && now_ns - d->ticked_ns < TICK_NS)
 		return 0;
 	d->ticked_ns = now_ns;
+	go_on_reloading(d);
 	recorder_stats(r, &stats);
 	if (daemon_keeps_one(d)) {
 		watch_size(d, stats.grown_bytes, now_ns);
@@ -484,7 +488,7 @@ static int daemon_on_tick(void *context, struct recorder *r, uint64_t now_ns, st
 static int on_hangup(void *context, struct recorder *r, struct error *err)
 {
 	(void)r, (void)err;
-	reload(context);
+	begin_reload(context);
 	return 0;
 }
 

@@ -150,21 +150,38 @@ static void reopen_log(const struct daemon *d)
 		log_error("%s: %s: the log stays in its old file", d->log, strerror(-e));
 }
 
-void reload(struct daemon *d)
+void begin_reload(struct daemon *d)
+{
+	notify_reloading(clock_monotonic_ns());
+	reopen_log(d);
+	d->is_reload_due = true;
+	go_on_reloading(d);
+	if (d->is_reload_due)
+		log_info("the settings are read as soon as the disk has stored the earlier data");
+}
+
+void go_on_reloading(struct daemon *d)
 {
 	struct daemon_settings next = { 0 };
 	struct error err = { 0 };
+	int e;
 
-	notify_reloading(clock_monotonic_ns());
-	reopen_log(d);
-	if (d->config->load(d->config->context, &next, &err) < 0)
+	if (!d->is_reload_due)
+		return;
+	if (d->config->load(d->config->context, &next, &err) < 0) {
 		log_error("%s: the settings stay as they are", err.text);
-	else if (take_settings(d, &next, &err) < 0)
-		log_error("%s", err.text);
-	else
-		log_info("the settings were read again");
+		e = 0;
+	} else {
+		e = take_settings(d, &next, &err);
+		if (!e)
+			log_info("the settings were read again");
+		else if (e != -EAGAIN)
+			log_error("%s", err.text);
+	}
 	daemon_settings_fini(&next);
-	notify_service("READY=1");
+	d->is_reload_due = e == -EAGAIN;
+	if (!d->is_reload_due)
+		notify_service("READY=1");
 }
 
 /* ---- into the background ---- */

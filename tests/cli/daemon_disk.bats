@@ -51,10 +51,15 @@ is_refused() { # REQUEST…
 	[ "$(number 'lost_by_reason["disk-full"] // 0')" = 0 ]
 	# A part that ends would wait for the disk, too: it goes on.
 	wait_for is_refused save kept
+	# It reads its settings later, and changes its rate in a later part.
+	kill -HUP "$daemon"
+	wait_for grep -q "the settings are read as soon as the disk has stored the earlier data" daemon.log
+	[ "$(grep -c "the settings were read again" daemon.log)" = 0 ]
 	ask disk/d dump 3>&- &
 	patient=$!
 	fsfreeze -u disk
 	wait "$patient"
+	wait_for grep -q "the settings were read again" daemon.log
 	[ "$(number 'lost_by_reason["disk-full"] // 0')" = 0 ]
 	wait_for has_stored $((before + 100))
 	end_daemon

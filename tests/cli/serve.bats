@@ -543,7 +543,7 @@ has_busy_samples() { # AT LEAST
 		printf '%s\n' 'max-cpu = 0' 'max-memory = 0' 'allow-record = yes' "$@" >daemon.conf
 	}
 	again() { # TIMES
-		ask_to_read
+		kill -HUP "$daemon"
 		wait_for has_read "$1"
 	}
 	settings 'freq = 49' 'event = cpu-clock'
@@ -569,19 +569,8 @@ has_busy_samples() { # AT LEAST
 	has "there is no rate to raise" refused
 }
 
-ask_to_read() {
-	echo asked >>asked
-	kill -HUP "$daemon"
-}
-
-# While the disk is slow, the daemon does not read its settings, and says so.
 has_read() { # TIMES
-	local log times
-	log=$(<daemon.log) # one look: a line between two would be an answer to be asked for again
-	times=$(grep -c "settings were read again" <<<"$log") || true
-	[ "$times" = "$1" ] && return
-	[ "$(grep -c -e "settings were read again" -e "try again" <<<"$log")" -lt "$(wc -l <asked)" ] || ask_to_read
-	false
+	[ "$(grep -c "settings were read again" daemon.log)" = "$1" ]
 }
 
 # The events changed, and they are counted.

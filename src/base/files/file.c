@@ -475,7 +475,9 @@ int file_remove_tree(const char *path, struct error *err)
 	int e = tree ? 0 : errno;
 
 	for (FTSENT *entry; !e && (entry = fts_read(tree));) {
-		if (entry->fts_info == FTS_D)
+		/* Even a removal of nothing waits for a disk that is frozen. */
+		if (entry->fts_info == FTS_D ||
+		    (entry->fts_info == FTS_NS && entry->fts_errno == ENOENT))
 			continue;
 		if (entry->fts_info == FTS_DNR)
 			e = entry->fts_errno;
