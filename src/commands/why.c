@@ -132,6 +132,10 @@ static void put_advice(struct asking *a, uint32_t index, enum symbol_status symb
 			 "for lines, install the kernel's debug package (its vmlinux)");
 	else if (jit)
 		put_fact(out, "to do", jit);
+	else if (image->kind == IMAGE_BPF && !strcmp(image->path, IMAGE_UNLISTED_PATH))
+		put_fact(out, "code",
+			 "mostly a filter of system calls (seccomp) or of packets: the kernel "
+			 "compiles it, and has no list of such code");
 	else if (image->kind == IMAGE_UNKNOWN)
 		put_fact(out, "to do",
 			 "no mapping covered the address; mostly this is a call chain through "

@@ -153,6 +153,9 @@ bool image_is_latency_mark(const struct image *image);
 
 bool image_is_label_mark(const struct image *image);
 
+/* Code of the kernel that is in none of its lists, such as programs of classic BPF. */
+#define IMAGE_UNLISTED_PATH "[kernel.unlisted]"
+
 /*
  * The image (of kind NAMED) of the kernel of a guest begins so; then come a space, the number of
  * the process that runs the guest, and "]".

@@ -52,6 +52,8 @@ struct kernel_map {
 	uint64_t start, end; /* the kernel's own range */
 	image_id image;      /* of the kernel's text */
 	bool has_image;
+	image_id unlisted; /* of code that none of the kernel's lists has */
+	bool has_unlisted;
 	uint64_t modules_read_ns, modules_soon_ns;
 	char *modules;            /* the list as last read */
 	VEC(struct range) ranges; /* modules and programs, by start; no two have one start */
@@ -421,6 +423,20 @@ static bool range_resolve(struct kernel_map *k, uint64_t addr, uint64_t time_ns,
 	return true;
 }
 
+/* Code that none of the kernel's lists has. Of such code, the addresses mean nothing later. */
+static bool unlisted_resolve(struct kernel_map *k, uint64_t addr, struct code_addr *out)
+{
+	static const struct image image = { .kind = IMAGE_BPF, .path = IMAGE_UNLISTED_PATH };
+
+	if (!(addr >> 63))
+		return false;
+	if (!k->has_unlisted)
+		k->unlisted = image_intern(k->images, &image);
+	k->has_unlisted = true;
+	*out = (struct code_addr){ k->unlisted, 0 };
+	return true;
+}
+
 bool kernel_map_resolve(struct kernel_map *k, uint64_t addr, uint64_t time_ns,
 			struct code_addr *out)
 {
@@ -433,11 +449,11 @@ bool kernel_map_resolve(struct kernel_map *k, uint64_t addr, uint64_t time_ns,
 	if (range_resolve(k, addr, time_ns, out))
 		return true;
 	if (time_ns < k->modules_read_ns + k->modules_soon_ns)
-		return false;
+		return unlisted_resolve(k, addr, out);
 	k->modules_soon_ns = read_modules(k, time_ns)
 				     ? MODULES_SOON_NS
 				     : MIN(2 * k->modules_soon_ns, MODULES_REREAD_NS);
-	return range_resolve(k, addr, time_ns, out);
+	return range_resolve(k, addr, time_ns, out) || unlisted_resolve(k, addr, out);
 }
 
 bool kernel_map_is_hidden(const struct kernel_map *k)
@@ -543,4 +559,6 @@ void kernel_map_names(const struct kernel_map *k,
 	vec_foreach (&k->ranges, r)
 		if (r->name)
 			visit(context, r->image, r->end - r->start, r->name);
+	if (k->has_unlisted)
+		visit(context, k->unlisted, 1, "[code in no list of the kernel]");
 }

@@ -47,8 +47,10 @@ struct kernel_map *kernel_map_new_offline(struct image_table *images, const char
 void kernel_map_free(struct kernel_map *k);
 
 /*
- * Finds the code at a kernel address. False if no range covers it; kernel_map_is_hidden() then says
- * whether the kernel hides its addresses from us.
+ * Finds the code at a kernel address. The kernel lists no programs of classic BPF, such as
+ * seccomp's filters: the code at an address of the upper half that is in no list has the image
+ * "[kernel.unlisted]". False if no range covers the address, in a map of another kernel or one
+ * without addresses; kernel_map_is_hidden() then says whether the kernel hides them from us.
  */
 bool kernel_map_resolve(struct kernel_map *k, uint64_t addr, uint64_t time_ns,
 			struct code_addr *out);

@@ -258,3 +258,22 @@ in_mount_namespace() {
 	run assay record -a --collector bpf --call-graph dwarf -- true
 	refused 2 "--call-graph=dwarf"
 }
+
+# The kernel lists no program of classic BPF.
+@test "a filter of system calls is code that the kernel does not list, by the kernel's counts and by rings" {
+	local source
+	# shellcheck disable=SC2317,SC2329 # record_until calls it
+	has_filter() { has_samples 100 s "app:$PROGRAMS/filtered"; }
+	"$PROGRAMS/refuse" perf true || skip "no filters of system calls here"
+	[ "$(cat /proc/sys/net/core/bpf_jit_enable 2>/dev/null || echo 1)" != 0 ] || skip "this kernel does not compile filters"
+	for source in perf bpf; do
+		[ "$source" = perf ] || need_sampler
+		rm -rf s
+		record_until has_filter -o s -a --collector "$source" -e cpu-clock -F "$(at_most 997)" -- "$PROGRAMS/filtered"
+		assay report -i s -t 0 --by app,image,symbol "app:$PROGRAMS/filtered" --format json >rows
+		[ "$(jq '[.rows[] | select(.image == "[kernel.unlisted]" and .symbol == "[code in no list of the kernel]").samples] | add // 0' rows)" -gt 50 ]
+		[ "$(jq '[.rows[] | select(.image == "[unknown]")] | length' rows)" = 0 ]
+	done
+	run assay why -i s "[code in no list of the kernel]"
+	refused 0 "mostly a filter of system calls (seccomp)"
+}

@@ -243,7 +243,7 @@ static void kernel_addresses_count_from_text_or_their_module(void **state)
 	assert_string_equal(at(0, MODE_KERNEL, 0xffffffff81000040), "[kernel]+0x40");
 	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0100123), "[ext4]+0x123");
 	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0201fff), "[crc16]+0x1fff");
-	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0900000), "?unmapped");
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0900000), "[kernel.unlisted]+0x0");
 }
 
 static void offsets_in_the_kernel_become_addresses_again(void **state)
@@ -268,10 +268,12 @@ static void offsets_in_the_kernel_become_addresses_again(void **state)
 static void a_module_loaded_meanwhile_is_found(void **state)
 {
 	(void)state;
-	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0900010, 5000), "?unmapped");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0900010, 5000),
+			    "[kernel.unlisted]+0x0");
 	put("proc/modules", "late 4096 0 - Live 0xffffffffc0900000\n");
 	/* Not at each sample is the list read. */
-	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0900010, 5005), "?unmapped");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0900010, 5005),
+			    "[kernel.unlisted]+0x0");
 	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0900010, 5010), "[late]+0x10");
 }
 
@@ -282,7 +284,8 @@ static void addresses_of_nothing_have_modules_read_ever_more_seldom(void **state
 		at_ms(0, MODE_KERNEL, 0xffffffffc0900010, ms);
 	/* Read at 5000, 5010, 5030, 5070, 5150, 5310, 5630; next at 6270. */
 	put("proc/modules", "late 4096 0 - Live 0xffffffffc0900000\n");
-	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0900010, 6269), "?unmapped");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0900010, 6269),
+			    "[kernel.unlisted]+0x0");
 	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0900010, 6270), "[late]+0x10");
 }
 
@@ -383,7 +386,7 @@ static void a_module_behind_the_kernel_is_not_the_kernel(void **state)
 			  "  40210000-4158ffff : Kernel code\n"
 			  "  41a10000-41caffff : Kernel data\n");
 	assert_string_equal(at(0, MODE_KERNEL, 0xffffffff82a9ffff), "[kernel]+0x1a9ffff");
-	assert_string_equal(at(0, MODE_KERNEL, 0xffffffff83000010), "?unmapped");
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffffff83000010), "[kernel.unlisted]+0x0");
 	put("proc/modules", "late 4096 1 - Live 0xffffffff83000000\n");
 	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffff83000010, 6000), "[late]+0x10");
 }
