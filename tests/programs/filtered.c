@@ -21,8 +21,7 @@ int main(void)
 
 	for (int i = 1; i < BPF_MAXINSNS - 1; i++)
 		steps[i] = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_XOR | BPF_K, 0x5a5a);
-	steps[BPF_MAXINSNS - 1] =
-		(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	steps[BPF_MAXINSNS - 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0) {
 		perror("seccomp");
