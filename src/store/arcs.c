@@ -18,6 +18,25 @@ void arcs_clear(struct arcs *a)
 	slots_clear(&a->slots);
 }
 
+void arcs_end(struct arcs *a)
+{
+	free(a->slots.data);
+	a->slots = (struct slots){ 0 };
+}
+
+void arcs_forget_calls(struct arcs *a)
+{
+	a->arcs.n = 0;
+	vec_foreach (&a->codes, code)
+		code->first = ARCS_NONE;
+}
+
+uint64_t arcs_memory(const struct arcs *a)
+{
+	return a->codes.cap * sizeof(*a->codes.data) + a->arcs.cap * sizeof(*a->arcs.data) +
+	       a->slots.n * sizeof(*a->slots.data);
+}
+
 static uint64_t code_hash(const struct code_addr *code)
 {
 	return hash_step(0, code->image.n, code->offset);

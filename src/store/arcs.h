@@ -38,6 +38,9 @@ struct arcs {
 
 void arcs_fini(struct arcs *a);
 void arcs_clear(struct arcs *a);
+void arcs_end(struct arcs *a);          /* frees what finds codes: none is interned any more */
+void arcs_forget_calls(struct arcs *a); /* the codes stay */
+uint64_t arcs_memory(const struct arcs *a);
 
 /* Returns the number of a code in this block. The first use of a code gives it a number. */
 uint32_t arcs_intern(struct arcs *a, const struct code_addr *code);

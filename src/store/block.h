@@ -23,6 +23,7 @@ struct block_encoder {
 	struct arcs arcs;
 	struct sort_item *items, *scratch; /* items_cap of each */
 	uint32_t items_cap;
+	bool is_modest; /* memory counts more than time; without exact times */
 };
 
 void block_encoder_init(struct block_encoder *e);

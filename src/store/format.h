@@ -12,7 +12,8 @@
 #define SEGMENT_VERSION        1 /* without groups */
 #define SEGMENT_VERSION_GROUPS 3 /* with groups of seconds and overviews */
 #define SEGMENT_VERSION_TIMES  4 /* with exact times, and maybe groups */
-#define SEGMENT_VERSION_MAX    4
+#define SEGMENT_VERSION_LISTS  5 /* with lists of codes: a block of a fleet */
+#define SEGMENT_VERSION_MAX    5
 #define SEGMENT_HEADER_SIZE    32
 #define SEGMENT_SUFFIX         ".segment"
 #define SEGMENTS_DIR           "samples/current"

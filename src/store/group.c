@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "store/recent.h"
+#include "store/row_sort.h"
 
 /* The columns of seconds, of losses and of rows. */
 enum { FIRST, SPAN, SAMPLES, ROWS, LOSSES, N_SECOND_COLUMNS };
@@ -92,8 +93,13 @@ static void put_seconds(struct block_encoder *e, struct buf *out, const struct g
 static void sort_second(struct block_encoder *e, struct count_row *rows, uint32_t n,
 			const uint32_t *disk_ids, bool by_class)
 {
-	cleanup(free_at_exit) struct count_row *old = xmalloc((n + 1) * sizeof(*old));
+	cleanup(free_at_exit) struct count_row *old = NULL;
 
+	if (e->is_modest) {
+		rows_sort(rows, n, disk_ids, by_class);
+		return;
+	}
+	old = xmalloc((n + 1) * sizeof(*old));
 	block_encoder_reserve(e, n);
 	if (n)
 		memcpy(old, rows, n * sizeof(*old));

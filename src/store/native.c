@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/reserve.h"
+#include "store/listed_nodes.h"
+#include "store/row_sort.h"
 #include "store/session_dir.h"
 
 /* Encodes the rows of a block. */
@@ -74,9 +76,12 @@ static void encode_block(struct store *s, struct block_header *h)
 		h->first_id[i] = t->done[i];
 		h->n_ids[i] = now[i] - t->done[i];
 	}
-	while (t->disk_ids.n < t->tree.n)
+	while (t->disk_ids.n < segment_tables_nodes(t))
 		vec_push(&t->disk_ids, 0);
-	if (h->n_ids[TABLE_NODES])
+	if (h->n_ids[TABLE_NODES] && s->lists_codes)
+		listed_nodes_encode(&s->encoder, &s->sections[SECTION_NODES], &t->listed,
+				    t->done[TABLE_NODES], t->disk_ids.data);
+	else if (h->n_ids[TABLE_NODES])
 		nodes_encode(&s->encoder, &s->sections[SECTION_NODES], &t->tree,
 			     t->done[TABLE_NODES], t->disk_ids.data);
 	h->n_rows = is_group(h->kind) ? (uint32_t)s->group.rows.n : s->tally.n;
@@ -166,6 +171,8 @@ int native_write_out(struct store *s, struct error *err)
 
 static uint32_t segment_version(const struct store *s)
 {
+	if (s->lists_codes)
+		return SEGMENT_VERSION_LISTS;
 	if (s->keeps_times)
 		return SEGMENT_VERSION_TIMES;
 	return s->is_grouping ? SEGMENT_VERSION_GROUPS : SEGMENT_VERSION;
@@ -297,8 +304,13 @@ int native_write_group(struct store *s, struct error *err)
 static void sort_by_class(struct store *s)
 {
 	uint32_t n = s->tally.n;
-	cleanup(free_at_exit) struct count_row *old = xmalloc((n + 1) * sizeof(*old));
+	cleanup(free_at_exit) struct count_row *old = NULL;
 
+	if (s->encoder.is_modest) {
+		rows_sort(s->tally.rows, n, NULL, true);
+		return;
+	}
+	old = xmalloc((n + 1) * sizeof(*old));
 	block_encoder_reserve(&s->encoder, n);
 	vec_reserve(&s->places, n);
 	memcpy(old, s->tally.rows, n * sizeof(*old));
@@ -649,6 +661,8 @@ uint64_t native_store_memory(const struct store *s)
 void native_store_pack_tight(struct store *s)
 {
 	packer_set_tight(s->encoder.packer);
+	s->lists_codes = true;
+	s->encoder.is_modest = true;
 }
 
 void native_store_set_limits(struct store *s, const struct native_limits *limits)

@@ -50,6 +50,10 @@ bool native_store_begin_row(struct store *s, int *r, struct error *err);
 
 struct native_place native_store_step(struct store *s, struct native_place parent,
 				      const struct code_addr *code);
+/* No further node and row come before the next block. If codes are listed, the segment has no more.
+ */
+void native_store_end_rows(struct store *s);
+
 uint32_t native_store_class(struct store *s, const struct profile_class *class);
 
 /*
@@ -72,7 +76,11 @@ void native_store_add_time(struct store *s, uint32_t row, const struct timed_sam
  */
 int native_store_group(struct store *s, struct error *err);
 
-/* For sessions that leave the machine: the next blocks are packed to fewer bytes, slowly. */
+/*
+ * For sessions that leave the machine: blocks are packed to fewer bytes, slowly and with little
+ * memory, and list their codes (store/listed_nodes.h). They have no exact times. To be called
+ * before native_store_group().
+ */
 void native_store_pack_tight(struct store *s);
 
 /*

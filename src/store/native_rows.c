@@ -47,6 +47,11 @@ struct native_place native_store_step(struct store *s, struct native_place paren
 				  .offset = code->offset };
 	uint32_t node;
 
+	if (s->lists_codes)
+		return (struct native_place){
+			listed_tree_child(&s->tables.listed, parent.node,
+					  &(struct code_addr){ { step.image }, step.offset })
+		};
 	if (!s->hashes.n)
 		vec_push(&s->hashes, 0); /* the root's */
 	step.hash = hash_step(s->hashes.data[parent.node], step.image, step.offset);
@@ -54,6 +59,13 @@ struct native_place native_store_step(struct store *s, struct native_place paren
 	if (node == s->hashes.n)
 		vec_push(&s->hashes, step.hash);
 	return (struct native_place){ node };
+}
+
+void native_store_end_rows(struct store *s)
+{
+	listed_tree_end(&s->tables.listed);
+	tally_end(&s->tally);
+	vec_fini(&s->hashes);
 }
 
 uint32_t native_store_class(struct store *s, const struct profile_class *class)

@@ -62,6 +62,7 @@ struct store {
 	bool has_rate[SESSION_COUNTERS_MAX];
 	uint64_t group_period;
 	struct block_encoder encoder;
+	bool lists_codes; /* tables.listed has the nodes */
 	struct buf sections[N_SECTIONS], out;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "store/block.h"
+#include "store/listed_nodes.h"
 
 void block_encoder_init(struct block_encoder *e)
 {
@@ -34,8 +35,7 @@ uint64_t block_encoder_memory(const struct block_encoder *e)
 {
 	uint64_t n = packer_memory(e->packer) + 2 * (uint64_t)e->items_cap * sizeof(*e->items);
 
-	n += e->arcs.codes.cap * sizeof(*e->arcs.codes.data) +
-	     e->arcs.arcs.cap * sizeof(*e->arcs.arcs.data) + e->arcs.slots.n * sizeof(uint32_t);
+	n += arcs_memory(&e->arcs);
 	for (size_t i = 0; i < ARRAY_SIZE(e->columns); i++)
 		n += e->columns[i].tokens.cap + e->columns[i].bits.bytes.cap;
 	return n;
@@ -280,6 +280,21 @@ static int decode_nodes(struct nodes_parser *p, struct unpacker *u, const uint8_
 	return p->bad ? -EBADMSG : 0;
 }
 
+static int decode_listed(struct unpacker *u, const uint8_t *bytes, size_t size, uint32_t first,
+			 uint32_t n, uint32_t n_images, struct tree_node *out)
+{
+	struct coded_nodes nodes;
+	int r = listed_nodes_decode(u, bytes, size, first, n, n_images, &nodes);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = (struct tree_node){ nodes.parents[i],
+					     nodes.arcs.codes.data[nodes.codes[i]].code };
+	coded_nodes_fini(&nodes);
+	return 0;
+}
+
 int nodes_decode(struct unpacker *u, const uint8_t *bytes, size_t size, uint32_t first, uint32_t n,
 		 uint32_t n_images, struct tree_node *out)
 {
@@ -287,6 +302,8 @@ int nodes_decode(struct unpacker *u, const uint8_t *bytes, size_t size, uint32_t
 	struct arcs arcs = { 0 };
 	int r;
 
+	if (nodes_are_listed(bytes, size))
+		return decode_listed(u, bytes, size, first, n, n_images, out);
 	walk_init(&p.w, &arcs, first, n);
 	r = decode_nodes(&p, u, bytes, size, n);
 	free(p.w.code);
@@ -304,10 +321,13 @@ void coded_nodes_fini(struct coded_nodes *nodes)
 int nodes_decode_codes(struct unpacker *u, const uint8_t *bytes, size_t size, uint32_t first,
 		       uint32_t n, uint32_t n_images, struct coded_nodes *out)
 {
-	struct coded_nodes nodes = { .parents = xcalloc((size_t)n + 1, sizeof(*nodes.parents)) };
-	struct nodes_parser p = { .parents = nodes.parents, .n_images = n_images };
+	struct coded_nodes nodes = { 0 };
+	struct nodes_parser p = { .n_images = n_images };
 	int r;
 
+	if (nodes_are_listed(bytes, size))
+		return listed_nodes_decode(u, bytes, size, first, n, n_images, out);
+	p.parents = nodes.parents = xcalloc((size_t)n + 1, sizeof(*nodes.parents));
 	walk_init(&p.w, &nodes.arcs, first, n);
 	nodes.codes = p.w.code;
 	r = decode_nodes(&p, u, bytes, size, n);

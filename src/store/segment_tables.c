@@ -32,13 +32,15 @@ void segment_tables_fini(struct segment_tables *t)
 	classes_fini(&t->classes);
 	vec_fini(&t->written);
 	tree_fini(&t->tree);
+	listed_tree_fini(&t->listed);
 	vec_fini(&t->disk_ids);
 	vec_fini(&t->symbols);
 }
 
 uint64_t segment_tables_memory(const struct segment_tables *t)
 {
-	return tree_memory(&t->tree) + classes_memory(&t->classes) + strings_memory(&t->strings) +
+	return tree_memory(&t->tree) + listed_tree_memory(&t->listed) +
+	       classes_memory(&t->classes) + strings_memory(&t->strings) +
 	       (t->string_map.cap + t->image_map.cap + t->images.cap + t->disk_ids.cap +
 		t->unidentified.cap) *
 		       sizeof(uint32_t) +
@@ -52,7 +54,7 @@ uint64_t segment_tables_memory(const struct segment_tables *t)
 
 int segment_tables_reserve(const struct segment_tables *t, size_t n_rows, struct reserve *room)
 {
-	int r = reserve_take(room, n_rows + t->tree.n, ENCODE_BYTES_ITEM);
+	int r = reserve_take(room, n_rows + segment_tables_nodes(t), ENCODE_BYTES_ITEM);
 
 	return r < 0 ? r : reserve_take(room, segment_tables_memory(t), ENCODE_BYTES_TABLE);
 }
@@ -62,14 +64,16 @@ int segment_tables_reserve(const struct segment_tables *t, size_t n_rows, struct
  */
 static uint64_t segment_tables_used(const struct segment_tables *t)
 {
-	return (uint64_t)t->tree.n * (sizeof(struct tree_entry) + 3 * sizeof(uint32_t)) +
+	return (uint64_t)segment_tables_nodes(t) *
+		       (sizeof(struct tree_entry) + 3 * sizeof(uint32_t)) +
 	       (uint64_t)t->classes.n * (2 * sizeof(struct profile_class) + 2 * sizeof(uint32_t)) +
 	       t->symbols.n * sizeof(struct symbol_entry) + (uint64_t)t->strings.n * 64;
 }
 
 bool segment_tables_full(const struct segment_tables *t, uint64_t table_bytes)
 {
-	uint64_t most = MAX(MAX(t->tree.n, t->classes.n), MAX(t->symbols.n, t->strings.n));
+	uint64_t most =
+		MAX(MAX(segment_tables_nodes(t), t->classes.n), MAX(t->symbols.n, t->strings.n));
 
 	return segment_tables_used(t) > table_bytes || most > SEGMENT_IDS_MAX - IDS_MARGIN;
 }
@@ -167,7 +171,7 @@ void segment_tables_count(const struct segment_tables *t, segment_table_sizes no
 	now[TABLE_STRINGS] = t->strings.n;
 	now[TABLE_IMAGES] = (uint32_t)t->images.n;
 	now[TABLE_CLASSES] = (uint32_t)t->written.n;
-	now[TABLE_NODES] = t->tree.n;
+	now[TABLE_NODES] = segment_tables_nodes(t);
 	now[TABLE_SYMBOLS] = (uint32_t)t->symbols.n;
 }
 

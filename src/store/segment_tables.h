@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "machine/image.h"
 #include "store/block.h"
+#include "store/listed_tree.h"
 #include "store/tables.h"
 
 #define FRAMES_MAX 65536 /* of one sample; frames further out are left out */
@@ -35,6 +36,8 @@ struct segment_tables {
 	struct class_table classes; /* the caller's ids */
 	VEC(struct profile_class) written; /* `classes` with the segment's ids */
 	struct tree tree;
+	struct listed_tree
+		listed; /* has the nodes in place of `tree`, if the segment lists its codes */
 	VEC(uint32_t) disk_ids; /* of tree nodes */
 	VEC(struct symbol_entry) symbols;
 	segment_table_sizes done;
@@ -44,6 +47,11 @@ void segment_tables_init(struct segment_tables *t, const struct image_table *ima
 			 const struct strings *strings);
 void segment_tables_fini(struct segment_tables *t);
 uint64_t segment_tables_memory(const struct segment_tables *t);
+
+static inline uint32_t segment_tables_nodes(const struct segment_tables *t)
+{
+	return t->tree.n + (uint32_t)t->listed.nodes.n;
+}
 
 /* A reserve for encoding a block of n_rows rows (base/reserve.h). */
 int segment_tables_reserve(const struct segment_tables *t, size_t n_rows, struct reserve *room);

@@ -30,6 +30,14 @@ bool slots_reserve(struct slots *s, uint32_t n)
 	return true;
 }
 
+bool slots_reserve_dense(struct slots *s, uint32_t n)
+{
+	if (s->n - s->n / 4 > n)
+		return false;
+	slots_make(s, s->n ? s->n * 2 : SLOTS_MIN);
+	return true;
+}
+
 void slots_put(struct slots *s, uint64_t hash, uint32_t index)
 {
 	uint32_t i = (uint32_t)hash & (s->n - 1);
@@ -196,6 +204,12 @@ void tally_fini(struct tally *t)
 	free(t->rows);
 	free(t->slots.data);
 	*t = (struct tally){ 0 };
+}
+
+void tally_end(struct tally *t)
+{
+	free(t->slots.data);
+	t->slots = (struct slots){ 0 };
 }
 
 void tally_clear(struct tally *t)

@@ -29,6 +29,8 @@ struct slots {
  * entries again.
  */
 bool slots_reserve(struct slots *s, uint32_t n);
+/* The same with up to three quarters of the slots in use. */
+bool slots_reserve_dense(struct slots *s, uint32_t n);
 void slots_put(struct slots *s, uint64_t hash, uint32_t index);
 void slots_clear(struct slots *s);
 
@@ -117,6 +119,7 @@ struct tally {
 
 void tally_fini(struct tally *t);
 void tally_clear(struct tally *t);
+void tally_end(struct tally *t); /* frees what finds rows: none is added until tally_clear() */
 /* Returns the index of the row. */
 uint32_t tally_add(struct tally *t, uint32_t class, uint32_t node, uint64_t samples,
 		   uint64_t period);

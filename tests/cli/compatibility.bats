@@ -125,7 +125,7 @@ make_newer() {
 	make_newer s/samples/current
 	cp -r s before
 	run -1 assay record -q -o s -- true
-	[[ "$output" == *"'s' was written by a newer assay (format 99; this one knows up to 4), and stays as it is"* ]]
+	[[ "$output" == *"'s' was written by a newer assay (format 99; this one knows up to 5), and stays as it is"* ]]
 	diff -r before s
 	[ ! -e s.old ]
 	# The same for the one before.

@@ -327,7 +327,7 @@ static void a_newer_version_is_refused(void **state)
 	memcpy(ss.bytes[0], b.data, b.len);
 	put_file(ss.file[0], ss.bytes[0], ss.size[0]);
 	expect_refusal(ss.w.path, -EPROTONOSUPPORT,
-		       "was written by a newer assay (format 5; this one reads up to 4)");
+		       "was written by a newer assay (format 6; this one reads up to 5)");
 	buf_fini(&b);
 	sample_session_fini(&ss);
 }

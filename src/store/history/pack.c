@@ -59,12 +59,15 @@ static bool is_to_be_packed(const struct session *s, bool may_lack_end)
 	       (s->has_end || may_lack_end) && !s->warnings.n;
 }
 
-/* A packed part with exact times has the version of times, and groups of seconds. */
+/*
+ * A packed part with exact times has the version of times, and groups of seconds. A block of a
+ * fleet is packed.
+ */
 static bool part_is_packed(const char *path, bool keeps_times)
 {
 	int version = session_format(path);
 
-	return version == SEGMENT_VERSION_GROUPS ||
+	return version == SEGMENT_VERSION_GROUPS || version == SEGMENT_VERSION_LISTS ||
 	       (version == SEGMENT_VERSION_TIMES && keeps_times && session_has_groups(path));
 }
 
