@@ -44,6 +44,12 @@
  */
 #define SHIP_PARSER_BYTES ((uint64_t)256 << 20)
 
+/*
+ * Larger tables are mapped, so that their memory goes back to the system when they grow or end. By
+ * default, malloc would soon keep it: it maps only what is larger than all that it has given back.
+ */
+#define SHIP_MAPPED_BYTES (64 << 10)
+
 /* With --once: names take so long at most. */
 #define NAMES_ONCE_S 86400.0
 
@@ -618,6 +624,8 @@ static int ship_run(const struct command *self, int argc, char **argv)
 		r = r < 0 ? r : ship_open_kubelet(&to_ask, &config, &kubelet, &err);
 		status = EXIT_USAGE;
 		if (r >= 0) {
+			mallopt(M_MMAP_THRESHOLD, SHIP_MAPPED_BYTES);
+			mallopt(M_TRIM_THRESHOLD, SHIP_MAPPED_BYTES);
 			parser_use_children(SHIP_PARSER_BYTES);
 			parser_be_modest();
 			sigaction(SIGINT, &on_end, NULL);

@@ -71,8 +71,8 @@ static uint64_t hash_content(const struct file_mapping *file)
 	if (file->size > GUARD_HASH_BYTES)
 		return hash_stat(file);
 	sha256_init(&sha);
-	for (size_t at = 0; at < file->size; at += CONTENT_PART) {
-		size_t n = MIN(file->size - at, CONTENT_PART);
+	for (size_t at = 0; at < file->size; at += PIECE_BYTES) {
+		size_t n = MIN(file->size - at, PIECE_BYTES);
 
 		sha256_update(&sha, n, file->base + at);
 		file_rest(file, at, n);

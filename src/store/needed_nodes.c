@@ -20,12 +20,13 @@ struct found_nodes {
 };
 
 /* Rows that are damaged now are damaged later, too. Those without memory now may have it later. */
-static int add_nodes_of_rows(struct segment_file *f, struct node_set *set)
+static int add_nodes_of_rows(struct segment_file *f, uint32_t first, uint32_t end,
+			     struct node_set *set)
 {
 	struct count_rows rows = { 0 };
 	int r = 0;
 
-	for (uint32_t b = 0; b < f->seg.n_blocks && r != -ENOMEM; b++) {
+	for (uint32_t b = first; b < end && r != -ENOMEM; b++) {
 		rows.n = 0;
 		r = segment_read_rows(&f->seg, b, &rows, NULL);
 		vec_foreach (&rows, row)
@@ -118,7 +119,7 @@ static void take_nodes(struct segment_file *f, struct node_set *set, struct foun
 	*found = (struct found_nodes){ 0 };
 }
 
-int segment_load_nodes(struct segment *segment)
+int segment_load_nodes_of(struct segment *segment, uint32_t first, uint32_t end)
 {
 	struct segment_file *f = segment_file_of(segment);
 	struct found_nodes found = { 0 };
@@ -129,7 +130,7 @@ int segment_load_nodes(struct segment *segment)
 		return 0;
 	set = node_set_new(f->n_ids[TABLE_NODES]);
 	node_set_add(set, 0);
-	r = add_nodes_of_rows(f, set);
+	r = add_nodes_of_rows(f, first, end, set);
 	r = r < 0 ? r : find_nodes(f, set, &found);
 	if (!r) {
 		take_nodes(f, set, &found);
@@ -138,6 +139,11 @@ int segment_load_nodes(struct segment *segment)
 	node_set_free(set);
 	vec_fini(&found);
 	return r;
+}
+
+int segment_load_nodes(struct segment *segment)
+{
+	return segment_load_nodes_of(segment, 0, segment->n_blocks);
 }
 
 void segment_drop_nodes(struct segment *segment)

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 struct segment;
 
 /*
@@ -15,6 +17,9 @@ struct segment;
  * there is not enough memory (base/reserve.h). Segments of other sessions stay as they are.
  */
 int segment_load_nodes(struct segment *segment);
+
+/* The same for the blocks from `first` on, before `end`: rows of other blocks can't be read now. */
+int segment_load_nodes_of(struct segment *segment, uint32_t first, uint32_t end);
 
 /*
  * Forgets them: the segment has its root alone, and rows have the numbers of its file. The pages of

@@ -96,7 +96,10 @@ static void open_functions(struct functions *f, image_id image, struct image_fun
 	     i < f->given.n && f->given.data[i].symbol.image.n == image.n; i++) {
 		const struct code_symbol *s = &f->given.data[i].symbol;
 
-		vec_push(&own, (struct given_symbol){ s->offset, s->size, s->name, s->line });
+		/* Source lines are not needed, but an image may have nothing else. */
+		if (!s->line || !own.n)
+			vec_push(&own,
+				 (struct given_symbol){ s->offset, s->size, s->name, s->line });
 	}
 	of->is_given = own.n > 0;
 	of->table = symbolizer_table(of->is_given ? f->given_symbols : f->symbols,

@@ -421,7 +421,7 @@ static bool learn_source(struct merge *m, struct source *s, int *r, struct error
 static void find_source_rows(struct merge *m, struct source *s)
 {
 	s->has_rows = xcalloc(s->segment->n_nodes + 1, sizeof(*s->has_rows));
-	for (uint32_t b = 0; b < s->segment->n_blocks; b++) {
+	for (uint32_t b = s->first_block; b < s->end_block; b++) {
 		m->rows.n = 0;
 		segment_read_rows(s->segment, b, &m->rows, NULL);
 		vec_foreach (&m->rows, row)
@@ -479,8 +479,8 @@ static int add_blocks(struct merge *m, struct error *err)
 
 /*
  * A block of functions is one merged block. So a source's nodes and places are needed only while
- * its rows are added, and those of all sources need not be in memory at once. Its tree comes first:
- * the names and the tree of such a block have the order that packs best.
+ * its rows are added, and those of all sources need not be in memory at once, nor those of all rows
+ * of a source.
  */
 static bool goes_by_source(const struct merge *m)
 {
@@ -488,8 +488,20 @@ static bool goes_by_source(const struct merge *m)
 	       m->blocks.data[0].key == m->blocks.data[m->blocks.n - 1].key;
 }
 
-/* Adds the blocks of a source, of which *at is the first in m->blocks. */
-static int add_source(struct merge *m, struct source *s, size_t *at, struct error *err)
+/* Rows whose nodes are in memory at once. Fewer rows would need more time: nodes are read again. */
+#define ROWS_AT_ONCE 32768u
+
+static uint32_t end_at_once(const struct segment *segment, uint32_t block)
+{
+	uint64_t n_rows = 0;
+
+	while (block < segment->n_blocks && n_rows < ROWS_AT_ONCE)
+		n_rows += segment->blocks[block++].n_rows;
+	return block;
+}
+
+/* Adds the blocks s->first_block to s->end_block. */
+static int add_some(struct merge *m, struct source *s, struct error *err)
 {
 	int r = merge_source_open(m, s, err);
 
@@ -498,25 +510,34 @@ static int add_source(struct merge *m, struct source *s, size_t *at, struct erro
 		if (!learn_source(m, s, &r, err))
 			forget_places(m);
 	}
-	for (; *at < m->blocks.n && m->blocks.data[*at].source == s->number && r >= 0; (*at)++) {
-		uint32_t b = m->blocks.data[*at].block;
-
+	for (uint32_t b = s->first_block; b < s->end_block && r >= 0; b++)
 		r = add_block(m, s, &s->segment->blocks[b], b, err);
-	}
 	merge_source_close(m, s);
+	return r;
+}
+
+static int add_source(struct merge *m, struct source *s, struct error *err)
+{
+	int r = 0;
+
+	for (s->end_block = 0; s->end_block < s->segment->n_blocks && r >= 0;) {
+		s->first_block = s->end_block;
+		s->end_block = end_at_once(s->segment, s->first_block);
+		r = add_some(m, s, err);
+	}
 	return r;
 }
 
 static int add_by_source(struct merge *m, struct error *err)
 {
-	size_t at = 0;
 	int r = 0;
 
 	m->result = (struct merge_result){ 0 };
 	begin_merged(m, 0);
 	for (uint32_t i = 0; i < m->n_sources && r >= 0; i++)
-		r = add_source(m, &m->sources[i], &at, err);
+		r = add_source(m, &m->sources[i], err);
 	functions_name(m->names.functions, m->store);
+	native_store_end_rows(m->store);
 	return r;
 }
 

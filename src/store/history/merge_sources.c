@@ -18,7 +18,9 @@ void merge_sources_init(struct merge *m)
 		struct segment *segment = m->from->segments[i];
 		struct source *s = &m->sources[i];
 
-		*s = (struct source){ .segment = segment, .number = i };
+		*s = (struct source){ .segment = segment,
+				      .number = i,
+				      .end_block = segment->n_blocks };
 		s->classes = xcalloc(segment->n_classes + 1, sizeof(*s->classes));
 		s->taken = xcalloc(segment->n_classes + 1, sizeof(*s->taken));
 		s->forgotten = xcalloc(segment->n_classes + 1, sizeof(*s->forgotten));
@@ -29,7 +31,7 @@ int merge_source_open(struct merge *m, struct source *s, struct error *err)
 {
 	uint32_t n;
 
-	if (segment_load_nodes(s->segment) < 0)
+	if (segment_load_nodes_of(s->segment, s->first_block, s->end_block) < 0)
 		return reserve_error(err);
 	n = s->segment->n_nodes;
 	for (int use = 0; use < N_CODE_USES; use++) {
@@ -113,7 +115,7 @@ static uint8_t *find_uses(const struct merge *m, const struct source *s)
 }
 
 /* Nodes that are sorted at once. */
-#define SORTED_NODES 65536u
+#define SORTED_NODES 16384u
 
 struct node_list {
 	struct sort_item items[SORTED_NODES], scratch[SORTED_NODES];
@@ -141,6 +143,9 @@ struct last_code {
 	uint32_t places[N_CODE_USES];
 };
 
+/* Pages of names are given back after so many places, which are in the order of the file. */
+#define PLACES_AT_ONCE 256u
+
 static uint32_t find_place(struct merge *m, struct source *s, struct last_code *last,
 			   enum code_use use)
 {
@@ -152,6 +157,8 @@ static uint32_t find_place(struct merge *m, struct source *s, struct last_code *
 	if (!s->offsets.n || s->offsets.data[s->offsets.n - 1] != offset)
 		vec_push(&s->offsets, offset);
 	last->places[use] = (uint32_t)s->offsets.n - 1;
+	if (s->offsets.n % PLACES_AT_ONCE == 0)
+		functions_rest(m->names.functions, last->code.image);
 	return last->places[use];
 }
 

@@ -12,6 +12,7 @@
 struct source {
 	struct segment *segment;
 	uint32_t number;
+	uint32_t first_block, end_block; /* the blocks whose nodes are there; mostly all */
 	/*
 	 * By use and node: its place in the store's tree, if has_place is set. Without functions,
 	 * both uses have the same arrays.
