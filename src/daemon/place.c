@@ -223,6 +223,12 @@ static int refuse_session(const char *dir, struct error *err)
 {
 	int format = session_format(dir);
 
+	/* Beside samples/current, which readers take first, segments would never be read. */
+	if (session_folder_has_segments(dir))
+		return error_set(err, -EEXIST,
+				 "%s has segments of a session, and is not the directory of a "
+				 "daemon: give another --session-dir",
+				 dir);
 	/* none is there, or the owner is somebody else (check_owner()) */
 	if (format == -ENOENT || format == -ENOTDIR || format == -EINVAL || format == -EACCES)
 		return 0;

@@ -392,6 +392,16 @@ int session_format(const char *path)
 	return r;
 }
 
+bool session_folder_has_segments(const char *folder)
+{
+	cleanup(close_at_exit) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct names names = { 0 };
+	bool has_some = fd >= 0 && list_segments(fd, &names) >= 0 && names.n;
+
+	names_fini(&names);
+	return has_some;
+}
+
 int session_refuse_newer(const char *path, struct error *err)
 {
 	int format = session_format(path);

@@ -78,6 +78,9 @@ struct block_filter {
 /* The format version of a session's first segment, or a negative errno. */
 int session_format(const char *path);
 
+/* Whether the folder itself has segments, whatever is below it. It may be missing. */
+bool session_folder_has_segments(const char *folder);
+
 /*
  * A program that would replace the session at `path` (or the folder of segments) asks first.
  * -EPROTONOSUPPORT, with a message: a newer assay wrote it. 0 also if no session is there.

@@ -578,6 +578,22 @@ picture_of() {
 	run assay daemon --session-dir d -e cpu-clock
 	refused 1 "d is a session of samples" "give another --session-dir"
 	picture_of d | diff before -
+	# So is the folder of its segments, also if it has the parts of a daemon.
+	mkdir -p f
+	cp d/samples/current/0000.segment f
+	for folder in . samples samples/current samples/current/20260601T000000.000Z; do
+		mkdir -p "f/$folder"
+		picture_of f >before
+		run assay daemon --session-dir f -e cpu-clock
+		refused 1 "f has segments of a session" "give another --session-dir"
+		picture_of f | diff before -
+	done
+	# A history with segments among its parts is a session, too.
+	mv f/0000.segment f/samples/current
+	picture_of f >before
+	run assay daemon --session-dir f -e cpu-clock
+	refused 1 "f is a session of samples" "give another --session-dir"
+	picture_of f | diff before -
 	# But the part of a history is in no way: it is a directory of its own.
 	start_daemon e -e cpu-clock
 	end_daemon
