@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/reader.h"
 #include "fleet/clickhouse.h"
+#include "fleet/row_binary.h"
 
 #define DAY_S       86400u
 #define STORE_TRIES 3 /* of blocks, if the outcome is not known */
@@ -177,11 +178,66 @@ static void insert_fini(struct insert *in)
 	intmap_fini(&in->numbers);
 }
 
-int clickhouse_find_receipts(struct clickhouse *ch, uint32_t shard,
-			     const struct fleet_block *blocks, size_t n, bool *has,
-			     struct error *err)
+static enum block_presence block_presence(const struct insert *in, size_t block,
+					  enum clickhouse_table coverage)
+{
+	bool has_some = false;
+
+	if (in->is_there[coverage * in->n + block])
+		return BLOCK_IS_STORED;
+	for (size_t t = 0; t < N_CLICKHOUSE_TABLES; t++)
+		has_some |= in->is_there[t * in->n + block];
+	return has_some ? BLOCK_IS_IN_SOME_TABLES : BLOCK_IS_NOWHERE;
+}
+
+/* Which of the blocks have a row in the table of coverage. */
+static int ask_coverage(struct insert *in, enum clickhouse_table coverage, struct error *err)
+{
+	uint64_t first_s = UINT64_MAX, last_s = 0;
+	struct buf sql = { 0 }, answer = { 0 };
+	struct reader rows;
+	int r;
+
+	buf_printf(&sql,
+		   "SELECT host, toUInt32(time) AS t, part FROM %s WHERE event = '' AND host IN (",
+		   clickhouse_tables[coverage].name);
+	for (size_t i = 0; i < in->n; i++) {
+		buf_str(&sql, i ? "," : "");
+		sql_put_text(&sql, in->blocks[i].block.host);
+		first_s = MIN(first_s, insert_time(in, i));
+		last_s = MAX(last_s, insert_time(in, i));
+	}
+	buf_str(&sql, ") AND time >= ");
+	sql_put_time(&sql, first_s);
+	buf_str(&sql, " AND time <= ");
+	sql_put_time(&sql, last_s);
+	buf_str(&sql, " GROUP BY host, t, part FORMAT RowBinary");
+	r = clickhouse_ask(in->ch, in->shard, buf_cstr(&sql), &answer, err);
+	rows = reader_over(answer.data, answer.len);
+	while (r >= 0 && reader_left(&rows)) {
+		size_t length;
+		const char *name = row_binary_text(&rows, &length);
+		cleanup(free_at_exit) char *host = xstrndup(name ? name : "", name ? length : 0);
+		uint64_t time_s = reader_u32(&rows);
+		const struct fleet_block block = { host, reader_u32(&rows),
+						   time_s * NS_PER_SECOND };
+		const uint32_t *number = intmap_find(&in->numbers, fleet_block_id(&block));
+
+		if (!rows.bad && number)
+			in->is_there[coverage * in->n + *number - 1] = true;
+	}
+	if (r >= 0 && rows.bad)
+		r = error_set(err, -EPROTO, "the server's list of blocks is not whole");
+	buf_fini(&sql);
+	buf_fini(&answer);
+	return r;
+}
+
+int clickhouse_find_blocks(struct clickhouse *ch, uint32_t shard, const struct fleet_block *blocks,
+			   size_t n, bool leaves, enum block_presence *presence, struct error *err)
 {
 	struct stored_block *stored = xcalloc(n, sizeof(*stored));
+	enum clickhouse_table coverage = clickhouse_coverage_of(leaves);
 	struct insert in;
 	int r;
 
@@ -190,11 +246,9 @@ int clickhouse_find_receipts(struct clickhouse *ch, uint32_t shard,
 		stored[i] = (struct stored_block){ .block = blocks[i] };
 	insert_init(&in, ch, shard, stored, n);
 	r = ask_receipts(&in, err);
-	for (size_t i = 0; i < n; i++) {
-		has[i] = false;
-		for (size_t t = 0; t < N_CLICKHOUSE_TABLES; t++)
-			has[i] |= in.is_there[t * n + i];
-	}
+	r = r < 0 ? r : ask_coverage(&in, coverage, err);
+	for (size_t i = 0; i < n && r >= 0; i++)
+		presence[i] = block_presence(&in, i, coverage);
 	insert_fini(&in);
 	free(stored);
 	return r;

@@ -46,13 +46,16 @@ struct stored_block {
 int clickhouse_store(struct clickhouse *ch, const struct stored_block *blocks, size_t n,
 		     bool *opened, struct error *err);
 
-/*
- * Whether a table of sums of the shard has the receipt of each block, or of a part of it: has[i] of
- * n blocks of one day.
- */
-int clickhouse_find_receipts(struct clickhouse *ch, uint32_t shard,
-			     const struct fleet_block *blocks, size_t n, bool *has,
-			     struct error *err);
+/* How much of a block a shard has. */
+enum block_presence {
+	BLOCK_IS_NOWHERE,
+	BLOCK_IS_IN_SOME_TABLES, /* its insert was not finished */
+	BLOCK_IS_STORED,         /* the last table has it */
+};
+
+/* Finds n blocks of one day (at least one), of functions or of addresses, in a shard. */
+int clickhouse_find_blocks(struct clickhouse *ch, uint32_t shard, const struct fleet_block *blocks,
+			   size_t n, bool leaves, enum block_presence *presence, struct error *err);
 
 /*
  * Removes the rows of a day (its first second) from every table of sums of all shards. `leaves`:

@@ -161,7 +161,7 @@ static int loader_has_receipts(const struct loader *l, const struct batch_list *
 	struct clickhouse *ch = l->config->clickhouse;
 	size_t n = list->blocks.n;
 	struct fleet_block *blocks = xcalloc(n, sizeof(*blocks));
-	cleanup(free_at_exit) bool *has = xcalloc(n, sizeof(*has));
+	cleanup(free_at_exit) enum block_presence *has = xcalloc(n, sizeof(*has));
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
@@ -169,9 +169,10 @@ static int loader_has_receipts(const struct loader *l, const struct batch_list *
 
 		blocks[i] = (struct fleet_block){ l->host, fleet_block_part(b->part), b->bucket };
 	}
-	r = clickhouse_find_receipts(ch, clickhouse_shard_of(ch, l->host), blocks, n, has, err);
+	r = clickhouse_find_blocks(ch, clickhouse_shard_of(ch, l->host), blocks, n, l->leaves, has,
+				   err);
 	for (size_t i = 0; i < n && r >= 0; i++)
-		r |= has[i];
+		r |= has[i] != BLOCK_IS_NOWHERE;
 	free(blocks);
 	return r;
 }

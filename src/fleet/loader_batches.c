@@ -279,25 +279,72 @@ void loader_choose(struct loader *l, const char *leaves)
 
 /* ---- what an earlier loader left ---- */
 
-/* Blocks of a list that is given up may be in some tables alone. Those that are still in the
- * directory are stored in this round. */
-static void loader_leave_out_list(struct loader *l, const struct batch_list *list,
-				  const struct error *reason)
+/* Blocks that are gone from the directory. */
+struct gone_blocks {
+	VEC(struct fleet_block) blocks;
+	VEC(const struct listed_block *) listed;
+};
+
+/* Those of a list. Its other blocks are stored in this round. */
+static void loader_find_gone(const struct loader *l, const struct batch_list *list,
+			     struct gone_blocks *out)
 {
 	vec_foreach (&list->blocks, block) {
-		cleanup(free_at_exit) char *why = NULL;
 		cleanup(free_at_exit) char *path =
 			xasprintf("%s/%s/%s", l->fleet, block->host, block->part);
-		char when[FLEET_TIME_SIZE];
+		const struct fleet_block gone = { block->host, fleet_block_part(block->part),
+						  block->bucket };
 
 		if (access(path, F_OK) == 0)
 			continue;
-		fleet_time_text(block->bucket, when);
-		why = xasprintf("its insert was not finished, and some tables may have it: 'assay "
-				"fleet rebuild' of %.10s stores all (%s)",
-				when, reason->text);
-		loader_leave_out(l, block->host, block->part, why);
+		vec_push(&out->blocks, gone);
+		vec_push(&out->listed, block);
 	}
+}
+
+static void loader_leave_out_gone(struct loader *l, const struct listed_block *block,
+				  const char *where, bool needs_rebuild, const struct error *reason)
+{
+	cleanup(free_at_exit) char *advice = NULL, *why = NULL;
+	char when[FLEET_TIME_SIZE];
+
+	fleet_time_text(block->bucket, when);
+	if (needs_rebuild)
+		advice = xasprintf(": 'assay fleet rebuild' of %.10s stores all", when);
+	why = xasprintf("its insert was not finished, and %s%s (%s)", where, advice ? advice : "",
+			reason->text);
+	loader_leave_out(l, block->host, block->part, why);
+}
+
+/* Says which blocks of a list that is given up are not stored, or not in all tables. */
+static void loader_leave_out_list(struct loader *l, uint32_t shard, const struct batch_list *list,
+				  const struct error *reason)
+{
+	struct gone_blocks gone = { 0 };
+	cleanup(free_at_exit) enum block_presence *presence = NULL;
+	struct error why = { 0 };
+	int r = 0;
+
+	loader_find_gone(l, list, &gone);
+	presence = xcalloc(gone.blocks.n + 1, sizeof(*presence));
+	if (gone.blocks.n)
+		r = clickhouse_find_blocks(l->config->clickhouse, shard, gone.blocks.data,
+					   gone.blocks.n, l->leaves, presence, &why);
+	for (size_t i = 0; i < gone.blocks.n; i++) {
+		const struct listed_block *block = gone.listed.data[i];
+
+		if (r < 0)
+			loader_leave_out_gone(l, block, "some tables may have it", true, reason);
+		else if (presence[i] == BLOCK_IS_IN_SOME_TABLES)
+			loader_leave_out_gone(l, block, "some tables have it, and others do not",
+					      true, reason);
+		else if (presence[i] == BLOCK_IS_NOWHERE)
+			loader_leave_out_gone(l, block, "no table has it", false, reason);
+		else
+			l->result->n_known++;
+	}
+	vec_fini(&gone.blocks);
+	vec_fini(&gone.listed);
 }
 
 /* A part that was merged from the blocks must not be stored beside them: unfinished_find(). */
@@ -309,7 +356,7 @@ static int loader_end_list(struct loader *l, uint32_t shard, const struct batch_
 
 	r = r < 0 ? r : batch_list_remove(l->config->fleet, address, err);
 	if (r >= 0)
-		loader_leave_out_list(l, list, reason);
+		loader_leave_out_list(l, shard, list, reason);
 	return r;
 }
 
