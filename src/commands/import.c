@@ -25,7 +25,7 @@
 #include "store/native.h"
 
 struct import_args {
-	const char *output, *into, *to, *itrace, *filter, *body, *name, *start;
+	const char *output, *into, *to, *itrace, *filter, *body, *name, *start, *pusher;
 	struct option_list labels;
 	bool quiet, no_itrace;
 	struct code_args code;
@@ -58,6 +58,10 @@ static const struct option_spec import_options[] = {
 	  "*assay serve --push* reads such requests (docs/api.md). *otlp* is also a file of "
 	  "*assay export --format otlp*.",
 	  .choices = "none|ingest|push|otlp" },
+	{ 0, "pusher", "ID", OPT_STRING, FIELD(pusher), NULL,
+	  "the program or host that sent the request, with --body",
+	  "Each pusher has a share of the services and events that a history takes. *assay serve* "
+	  "gives each token and each certificate an ID. Words behind a space are for messages." },
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(filter), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
@@ -111,6 +115,7 @@ static int finish_into(const struct import_args *args, const char *dir,
 		.n_services = result->services.n,
 		.events = (const char *const *)result->events.data,
 		.n_events = result->events.n,
+		.pusher = args->pusher,
 	};
 
 	return import_into_finish(args->into, dir, body_of(args) ? &names : NULL, err);

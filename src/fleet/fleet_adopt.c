@@ -16,6 +16,7 @@
 #include "base/intmap.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "fleet/fleet_store.h"
 #include "fleet/ship.h"
 #include "store/history/blocks.h"
@@ -210,9 +211,10 @@ static int shrink_all(const struct fleet_adopt *a, const char *dir, struct error
 	if (policy.max_bytes && file_tree_bytes(dir) > policy.max_bytes)
 		r = history_retain(dir, &policy, &result, err);
 	if (r >= 0 && result.n_removed)
-		log_warning("%s: %" PRIu32 " parts that the fleet may not have were removed: the "
+		log_warning("%s: %" PRIu32 " part%s that the fleet may not have %s removed: the "
 			    "history is larger than %" PRIu64 " bytes",
-			    a->config.history, result.n_removed, policy.max_bytes);
+			    a->config.history, result.n_removed, plural_s(result.n_removed),
+			    plural(result.n_removed, "was", "were"), policy.max_bytes);
 	return r;
 }
 
@@ -233,7 +235,8 @@ int fleet_adopt_round(struct fleet_adopt *a, struct fleet_adopt_result *out, str
 	cleanup(free_at_exit) char *dir = history_dir(a->config.history);
 	cleanup(close_at_exit) int lock = -1;
 
-	*out = (struct fleet_adopt_result){ .n_refused = pushed_names_refused(a->config.history) };
+	*out = (struct fleet_adopt_result){ .n_refused =
+						    pushed_names_refused(a->config.history, NULL) };
 	if (!dir) /* nobody has pushed yet */
 		return 0;
 	lock = lock_adopting(a->config.fleet, err);

@@ -24,7 +24,6 @@ static int unfinished_read(const char *fleet, bool leaves, struct batch_list *ou
 	cleanup(free_at_exit) char *path = unfinished_path(fleet, leaves);
 	int r = batch_list_read_file(path, out, err);
 
-	out->leaves = leaves;
 	return r < 0 ? error_wrap(err, r,
 				  "remove the file, after 'assay fleet rebuild' of the days in it")
 		     : r;

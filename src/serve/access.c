@@ -201,6 +201,15 @@ static bool get_cookie(const struct access *a, const char *cookies, char value[A
 	return false;
 }
 
+/* Digits of a hash. A token stays secret. */
+static void name_asker(struct access_right *right, const char *secret)
+{
+	uint8_t hash[TOKEN_HASH_SIZE];
+
+	token_hash(secret, hash);
+	token_print_hex(hash, sizeof(right->id) / 2, right->id);
+}
+
 static const struct cookie *find_cookie(const struct access *a, const struct http_request *q)
 {
 	const char *cookies = http_request_header(q, "Cookie");
@@ -231,6 +240,7 @@ static struct access_right right_of_certificate(const struct access *a, const ch
 	struct access_right right = { .status = 200, .role = ACCESS_READ, .is_by_default = true };
 
 	snprintf(right.asker, sizeof(right.asker), "certificate %s", name);
+	name_asker(&right, right.asker);
 	vec_foreach (&a->tokens.list, token) {
 		if (!token->certificate)
 			continue;
@@ -254,6 +264,7 @@ static struct access_right right_of_token(const struct token *token)
 				      .filters = token->filters };
 
 	snprintf(right.asker, sizeof(right.asker), "token of line %zu", token->line);
+	name_asker(&right, token->secret);
 	return right;
 }
 
@@ -268,7 +279,8 @@ struct access_right access_check(const struct access *a, const struct http_reque
 	if (cookie && !cookie->token)
 		return (struct access_right){ .status = 200,
 					      .role = ACCESS_ADMIN,
-					      .asker = "the once-only address" };
+					      .asker = "the once-only address",
+					      .id = "once-only" };
 	if (cookie)
 		return right_of_token(cookie->token);
 	if (header && !strncasecmp(header, bearer, strlen(bearer)))

@@ -35,6 +35,7 @@ struct access_right {
 	 */
 	const char *filters;
 	char asker[288];    /* for logs: "token of line 3" */
+	char id[17];        /* of the token or the certificate: it stays when the file changes */
 	bool is_by_default; /* of a certificate that no line of the file names */
 };
 

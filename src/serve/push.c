@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "http/http_server.h"
+#include "serve/access.h"
 
 #define NAME_BYTES  64
 #define LABEL_BYTES 256
@@ -83,9 +84,10 @@ static void add_start(struct api_call *c, const struct http_request *q)
 		push_add_word(c, "--start=@", from);
 }
 
-int push_call(enum push_kind kind, const struct http_request *q, const char *dir,
-	      const struct api_row **row, struct api_call *out, struct error *err)
+int push_call(enum push_kind kind, const struct http_request *q, const struct access_right *right,
+	      const char *dir, const struct api_row **row, struct api_call *out, struct error *err)
 {
+	cleanup(free_at_exit) char *pusher = xasprintf("%s %s", right->id, right->asker);
 	const struct push_row *push = &push_rows[kind];
 	const char *encoding = http_request_header(q, "Content-Encoding");
 
@@ -100,6 +102,7 @@ int push_call(enum push_kind kind, const struct http_request *q, const char *dir
 	push_add_word(out, "--quiet", "");
 	push_add_word(out, "--into=", dir);
 	push_add_word(out, push->body, "");
+	push_add_word(out, "--pusher=", pusher);
 	if (kind == PUSH_INGEST) {
 		add_name(out, q);
 		add_labels(out, q);

@@ -10,6 +10,7 @@
 
 #include "serve/api.h"
 
+struct access_right;
 struct error;
 struct http_request;
 
@@ -18,11 +19,12 @@ struct http_request;
 enum push_kind { PUSH_INGEST, PUSH_CONNECT, PUSH_OTLP };
 
 /*
- * Makes the command that adds the body of the request to the history at `dir`. The row is that of
- * its answer. -EINVAL: the type or the compression of the body is another one.
+ * Makes the command that adds the body of the request to the history at `dir`, for the asker with
+ * this right. The row is that of its answer. -EINVAL: the type or the compression of the body is
+ * another one.
  */
-int push_call(enum push_kind kind, const struct http_request *q, const char *dir,
-	      const struct api_row **row, struct api_call *out, struct error *err);
+int push_call(enum push_kind kind, const struct http_request *q, const struct access_right *right,
+	      const char *dir, const struct api_row **row, struct api_call *out, struct error *err);
 
 /* Makes the command that keeps the history small. */
 extern const struct api_row push_retain_row;

@@ -320,7 +320,7 @@ static void take_profiles(struct serve *s, struct http_request *q, enum push_kin
 		reply_error(q, 404, "This server takes no profiles: it runs without --push DIR.");
 	} else if (right->filters) {
 		reply_error(q, 403, "This token is limited by filters, so it cannot push.");
-	} else if (push_call(kind, q, s->options->push_dir, &row, &call, &err) < 0) {
+	} else if (push_call(kind, q, right, s->options->push_dir, &row, &call, &err) < 0) {
 		reply_error(q, 415, err.text);
 	} else {
 		jobs_add(s->jobs, row, &call, q);

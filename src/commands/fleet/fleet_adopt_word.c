@@ -6,16 +6,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plural.h"
+#include "base/utf8.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/fleet_adopt.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_tokens.h"
 #include "guard/parser.h"
+#include "store/history/pushed_names.h"
 
 #define PARSER_BYTES ((uint64_t)512 << 20)
 
@@ -38,26 +42,39 @@ struct adopt_warned {
 	uint32_t n_unread;
 };
 
-static int adopt_once(struct fleet_adopt *a, struct adopt_warned *warned, struct error *err)
+static void warn_of_refused(const struct fleet_adopt_config *config)
+{
+	struct buf pushers = { 0 }, visible = { 0 };
+	uint64_t n = pushed_names_refused(config->history, &pushers);
+
+	utf8_append_visible(&visible, buf_cstr(&pushers));
+	log_warning("%" PRIu64 " %s too many services or events%s%s", n,
+		    plural(n, "push was refused so far: it names",
+			   "pushes were refused so far: they name"),
+		    visible.len ? "; in the last days: " : "", buf_cstr(&visible));
+	buf_fini(&pushers);
+	buf_fini(&visible);
+}
+
+static int adopt_once(struct fleet_adopt *a, const struct fleet_adopt_config *config,
+		      struct adopt_warned *warned, struct error *err)
 {
 	struct fleet_adopt_result result;
 	int r = fleet_adopt_round(a, &result, err);
 
 	parser_end_children(); /* until the next round, their memory is free */
 	if (result.n_sent)
-		log_info("%" PRIu32 " blocks with %" PRIu64 " samples", result.n_sent,
-			 result.samples);
+		log_info("%" PRIu32 " block%s with %" PRIu64 " sample%s", result.n_sent,
+			 plural_s(result.n_sent), result.samples, plural_s(result.samples));
 	if (result.expired)
-		log_warning("%" PRIu64 " samples can't be sent any longer: their parts were "
+		log_warning("%" PRIu64 " sample%s can't be sent any longer: their parts were "
 			    "merged or removed",
-			    result.expired);
+			    result.expired, plural_s(result.expired));
 	if (result.n_refused > warned->n_refused)
-		log_warning("%" PRIu64 " pushes were refused so far: they name too many services "
-			    "or events",
-			    result.n_refused);
+		warn_of_refused(config);
 	if (r >= 0 && result.n_unread && result.n_unread != warned->n_unread)
-		r = error_set(err, -EBADMSG, "%" PRIu32 " parts or blocks were left out",
-			      result.n_unread);
+		r = error_set(err, -EBADMSG, "%" PRIu32 " %s left out", result.n_unread,
+			      plural(result.n_unread, "part or block was", "parts or blocks were"));
 	warned->n_refused = result.n_refused;
 	warned->n_unread = result.n_unread;
 	return r;
@@ -103,11 +120,11 @@ int fleet_adopt_run(const struct fleet_args *args, const struct option_list *ope
 	sigaction(SIGTERM, &on_end, NULL);
 	parser_use_children(PARSER_BYTES);
 	a = fleet_adopt_new(&config);
-	r = args->follow ? 0 : adopt_once(a, &warned, err);
+	r = args->follow ? 0 : adopt_once(a, &config, &warned, err);
 	while (args->follow && !adopt_is_over) {
 		struct error why = { 0 };
 
-		if (adopt_once(a, &warned, &why) < 0 && !adopt_is_over)
+		if (adopt_once(a, &config, &warned, &why) < 0 && !adopt_is_over)
 			log_warning("pushed profiles: %s", why.text);
 		if (!adopt_is_over)
 			nanosleep(&pause, NULL); /* a signal ends it */
