@@ -17,6 +17,7 @@
 #include "machine/image.h"
 #include "profile/profile.h"
 #include "store/history/blocks.h"
+#include "store/format.h"
 #include "store/native.h"
 #include "store/session.h"
 #include "store/session_join.h"
@@ -362,9 +363,15 @@ struct answer_session {
 	struct strings strings;
 	struct intmap named; /* image << 32 | index of the function: it has its name */
 	struct store *store;
-	uint32_t *counter_of; /* by string of a's texts: index + 1 of events */
-	double *means;        /* by event */
+	size_t first_event, n_events; /* of a's events: those of this session */
+	uint32_t *counter_of;         /* by string of a's texts: index + 1 of these; 0: of others */
+	double *means;                /* by event */
 };
+
+static bool answer_session_has(const struct answer_session *s, string_id event)
+{
+	return s->counter_of[event.n];
+}
 
 /* The file of a function. The build is of the row; if it is not asked for, of the function. */
 static image_id answer_image(struct answer_session *s, const struct answer_function *f,
@@ -508,13 +515,13 @@ static int answer_add_row(struct answer_session *s, const struct answer_row *row
 	return native_store.add(s->store, &sample, err);
 }
 
-/* An event has the same number in all sessions. */
-static struct counter_info *answer_counters(const struct answer *a)
+static struct counter_info *answer_counters(const struct answer_session *s)
 {
-	struct counter_info *counters = xcalloc(a->events.n + 1, sizeof(*counters));
+	struct counter_info *counters = xcalloc(s->n_events + 1, sizeof(*counters));
 
-	for (size_t i = 0; i < a->events.n; i++) {
-		const char *name = strings_get(&a->texts, a->events.data[i].name);
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct answer_event *event = &s->a->events.data[s->first_event + i];
+		const char *name = strings_get(&s->a->texts, event->name);
 		bool is_time = event_is_time(name);
 
 		counters[i] = (struct counter_info){ .name = name,
@@ -530,7 +537,7 @@ static int answer_write_rows(struct answer_session *s, size_t first, size_t end,
 			     const char *note, struct error *err)
 {
 	const struct answer *a = s->a;
-	cleanup(free_at_exit) struct counter_info *counters = answer_counters(a);
+	cleanup(free_at_exit) struct counter_info *counters = answer_counters(s);
 	struct session_info info = {
 		.version = "",
 		.command = "",
@@ -547,7 +554,7 @@ static int answer_write_rows(struct answer_session *s, size_t first, size_t end,
 		.start_ns = NS_PER_SECOND,
 		.start_wall_ns = a->from_s * NS_PER_SECOND,
 		.counters = counters,
-		.n_counters = (uint32_t)a->events.n,
+		.n_counters = (uint32_t)s->n_events,
 	};
 	const struct session_end over = {
 		.end_ns = NS_PER_SECOND + (a->to_s - a->from_s) * NS_PER_SECOND, .exit_status = -1
@@ -558,31 +565,39 @@ static int answer_write_rows(struct answer_session *s, size_t first, size_t end,
 	if (r < 0)
 		return r;
 	for (size_t i = first; i < end && r >= 0; i++)
-		r = answer_add_row(s, &a->rows.data[i], err);
+		if (answer_session_has(s, a->rows.data[i].event))
+			r = answer_add_row(s, &a->rows.data[i], err);
 	for (size_t i = 0; i < a->leaves.n && r >= 0; i++)
-		r = answer_add_leaf(s, &a->leaves.data[i], err);
+		if (answer_session_has(s, a->leaves.data[i].event))
+			r = answer_add_leaf(s, &a->leaves.data[i], err);
 	closed = native_store.close(s->store, r < 0 ? NULL : &over, &n_unwritten,
 				    r < 0 ? NULL : err);
 	return r < 0 ? r : closed;
 }
 
-/* Writes the rows of one host, and opens them. */
-static int answer_write_host(const struct answer *a, size_t first, size_t end, const char *dir,
-			     const char *note, struct session **out, struct error *err)
+/* Writes the rows of one host and of some events, and opens them. */
+static int answer_write_host(const struct answer *a, size_t first_event, size_t first, size_t end,
+			     const char *dir, const char *note, struct session **out,
+			     struct error *err)
 {
+	size_t n_events = MIN(a->events.n - first_event, (size_t)SESSION_COUNTERS_MAX);
 	struct answer_session s = { .a = a,
 				    .images = image_table_new(),
 				    .host = first < end ? a->rows.data[first].host
 							: (string_id){ 0 },
+				    .first_event = first_event,
+				    .n_events = n_events,
 				    .counter_of = xcalloc(a->texts.n + 1, sizeof(uint32_t)),
-				    .means = xcalloc(a->events.n + 1, sizeof(double)) };
+				    .means = xcalloc(n_events + 1, sizeof(double)) };
 	int r;
 
 	strings_init(&s.strings);
-	for (size_t i = 0; i < a->events.n; i++)
-		s.counter_of[a->events.data[i].name.n] = (uint32_t)i + 1;
-	for (size_t i = 0; i < a->events.n; i++)
-		s.means[i] = answer_mean(&s, &a->events.data[i]);
+	for (size_t i = 0; i < n_events; i++) {
+		const struct answer_event *event = &a->events.data[first_event + i];
+
+		s.counter_of[event->name.n] = (uint32_t)i + 1;
+		s.means[i] = answer_mean(&s, event);
+	}
 	r = answer_write_rows(&s, first, end, dir, note, err);
 	r = r < 0 ? r : session_open(dir, out, err);
 	if (r >= 0 && first < end && a->rows.data[first].host.n) {
@@ -598,27 +613,48 @@ static int answer_write_host(const struct answer *a, size_t first, size_t end, c
 	return r;
 }
 
-int answer_write(const struct answer *a, const char *dir, const char *note, struct session **out,
-		 struct error *err)
+struct answer_sessions {
+	struct session **data;
+	size_t n, cap;
+};
+
+/* Writes the rows of some events, those of each host apart. */
+static int answer_write_events(const struct answer *a, size_t first_event, const char *dir,
+			       const char *note, struct answer_sessions *out, struct error *err)
 {
-	VEC(struct session *) sessions = { 0 };
+	size_t first = 0, end;
 	int r = 0;
 
-	if (a->leaves.n)
-		return answer_write_host(a, 0, 0, dir, note, out, err);
-	for (size_t first = 0, end; first < a->rows.n && r >= 0; first = end) {
-		cleanup(free_at_exit) char *path = xasprintf("%s/%zu", dir, sessions.n);
+	do {
+		cleanup(free_at_exit) char *path = xasprintf("%s/%zu", dir, out->n);
 		struct session *session;
 
 		for (end = first;
 		     end < a->rows.n && a->rows.data[end].host.n == a->rows.data[first].host.n;)
 			end++;
-		r = answer_write_host(a, first, end, path, note, &session, err);
+		if (end == first && !a->leaves.n)
+			break;
+		r = answer_write_host(a, first_event, first, end, path, note, &session, err);
 		if (r >= 0)
-			vec_push(&sessions, session);
-	}
+			vec_push(out, session);
+		first = end;
+	} while (r >= 0 && first < a->rows.n);
+	return r;
+}
+
+int answer_write(const struct answer *a, const char *dir, const char *note, struct session **out,
+		 struct error *err)
+{
+	struct answer_sessions sessions = { 0 };
+	size_t event = 0;
+	int r;
+
+	/* A session on the disk has so many events at most. */
+	do
+		r = answer_write_events(a, event, dir, note, &sessions, err);
+	while (r >= 0 && (event += SESSION_COUNTERS_MAX) < a->events.n);
 	if (r >= 0 && sessions.n > 1) {
-		r = session_join(sessions.data, (uint32_t)sessions.n, true, out, err);
+		r = session_join_to_read(sessions.data, (uint32_t)sessions.n, true, out, err);
 		sessions.n = 0;
 	} else if (r >= 0 && sessions.n) {
 		*out = sessions.data[0];

@@ -278,7 +278,7 @@ static int join_hosts(struct opened_hosts *h, struct session **out, struct error
 					      h->dir, h->last.text)
 				  : error_set(err, -ENODATA, "%s has no such host", h->dir);
 	leave_out_events(h, all.data, &all.n);
-	r = session_join(all.data, (uint32_t)all.n, true, &s, err);
+	r = session_join_to_read(all.data, (uint32_t)all.n, true, &s, err);
 	vec_fini(&all);
 	if (r < 0) {
 		vec_foreach (&folders, folder)

@@ -104,7 +104,7 @@ static int open_chosen(struct input *in, const char *place, const struct query *
 			vec_push(&parts, part);
 	}
 	if (r >= 0) {
-		r = session_join(parts.data, (uint32_t)parts.n, false, out, err);
+		r = session_join_to_read(parts.data, (uint32_t)parts.n, false, out, err);
 	} else {
 		vec_foreach (&parts, part)
 			session_close(*part);

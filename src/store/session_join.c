@@ -8,8 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "base/error.h"
+#include "base/intmap.h"
 #include "base/reserve.h"
 #include "store/format.h"
 #include "store/segment_parse.h"
@@ -19,6 +22,7 @@
 struct joined {
 	struct session *session;
 	VEC(struct counter_info) counters;
+	struct intmap by_key; /* of an event: index + 1 of counters */
 	bool any_rate;
 };
 
@@ -31,13 +35,30 @@ static bool is_same_counter(const struct counter_info *a, const struct counter_i
 	       a->in_kernel == b->in_kernel;
 }
 
+/* Equal for those that are the same. */
+static uint64_t counter_key(const struct joined *j, const struct counter_info *c)
+{
+	const uint64_t values[] = { c->count,     j->any_rate ? c->freq_hz != 0 : c->freq_hz,
+				    c->unit_mask, c->in_user,
+				    c->in_kernel, XXH3_64bits(c->name, strlen(c->name)) };
+
+	return XXH3_64bits(values, sizeof(values));
+}
+
 static uint32_t find_counter(struct joined *j, const struct counter_info *c)
 {
-	for (uint32_t i = 0; i < j->counters.n; i++)
+	uint32_t *known = intmap_put(&j->by_key, counter_key(j, c), NULL);
+
+	/* An event may have gone (session_join_fits()), or another one may have the key. */
+	if (*known && *known <= j->counters.n &&
+	    is_same_counter(&j->counters.data[*known - 1], c, j->any_rate))
+		return *known - 1;
+	for (uint32_t i = 0; *known && i < j->counters.n; i++)
 		if (is_same_counter(&j->counters.data[i], c, j->any_rate))
 			return i;
 	vec_push(&j->counters, *c);
-	return (uint32_t)j->counters.n - 1;
+	*known = (uint32_t)j->counters.n;
+	return *known - 1;
 }
 
 void session_join_fits(struct session *const *parts, uint32_t n, bool *fits)
@@ -49,9 +70,10 @@ void session_join_fits(struct session *const *parts, uint32_t n, bool *fits)
 
 		for (uint32_t k = 0; k < parts[i]->info.n_counters; k++)
 			find_counter(&j, &parts[i]->info.counters[k]);
-		fits[i] = j.counters.n <= SESSION_COUNTERS_MAX;
+		fits[i] = j.counters.n <= SESSION_JOINED_EVENTS_MAX;
 		j.counters.n = fits[i] ? j.counters.n : before;
 	}
+	intmap_fini(&j.by_key);
 	vec_fini(&j.counters);
 }
 
@@ -107,8 +129,8 @@ static int by_start(const void *a, const void *b)
 	return (s > t) - (s < t);
 }
 
-int session_join(struct session **parts, uint32_t n, bool any_rate, struct session **out,
-		 struct error *err)
+static int join_sessions(struct session **parts, uint32_t n, bool any_rate, size_t most_events,
+			 struct session **out, struct error *err)
 {
 	struct joined j = { .session = xcalloc(1, sizeof(*j.session)), .any_rate = any_rate };
 	struct session *s = j.session;
@@ -126,10 +148,11 @@ int session_join(struct session **parts, uint32_t n, bool any_rate, struct sessi
 		joined_add_part(&j, parts[i], n == 1);
 	s->info.counters = j.counters.data;
 	s->info.n_counters = (uint32_t)j.counters.n;
-	if (j.counters.n > SESSION_COUNTERS_MAX) {
+	intmap_fini(&j.by_key);
+	if (j.counters.n > most_events) {
 		session_close(s);
-		return error_set(err, -E2BIG, "more than %d different events in %u sessions",
-				 SESSION_COUNTERS_MAX, n);
+		return error_set(err, -E2BIG, "more than %zu different events in %u sessions",
+				 most_events, n);
 	}
 	if (reserve_check() < 0) {
 		session_close(s);
@@ -137,6 +160,18 @@ int session_join(struct session **parts, uint32_t n, bool any_rate, struct sessi
 	}
 	*out = s;
 	return 0;
+}
+
+int session_join(struct session **parts, uint32_t n, bool any_rate, struct session **out,
+		 struct error *err)
+{
+	return join_sessions(parts, n, any_rate, SESSION_COUNTERS_MAX, out, err);
+}
+
+int session_join_to_read(struct session **parts, uint32_t n, bool any_rate, struct session **out,
+			 struct error *err)
+{
+	return join_sessions(parts, n, any_rate, SESSION_JOINED_EVENTS_MAX, out, err);
 }
 
 static void range_widen(struct rate_range *range, const struct session *s,

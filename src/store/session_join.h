@@ -15,8 +15,16 @@ int session_join(struct session **parts, uint32_t n, bool any_rate, struct sessi
 		 struct error *err);
 
 /*
- * Which sessions can be joined to one with `any_rate`: *fits of those that would bring more events
- * than a session has is false. Earlier ones come first.
+ * The same, with up to SESSION_JOINED_EVENTS_MAX events: more than a session on the disk can have.
+ * So it is for questions alone, and not for session_merge().
+ */
+#define SESSION_JOINED_EVENTS_MAX 4096
+int session_join_to_read(struct session **parts, uint32_t n, bool any_rate, struct session **out,
+			 struct error *err);
+
+/*
+ * Which sessions can be joined by session_join_to_read() with `any_rate`: *fits of those that would
+ * bring too many events is false. Earlier ones come first.
  */
 void session_join_fits(struct session *const *parts, uint32_t n, bool *fits);
 

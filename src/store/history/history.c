@@ -483,7 +483,7 @@ static int join_parts(struct opening *h, const char *path, struct session **out,
 			return error_set(err, -EBADMSG, "%s", h->parts[i].err.text);
 	if (!sessions.n)
 		return refuse_window(h, path, err);
-	r = session_join(sessions.data, (uint32_t)sessions.n, true, &s, err);
+	r = session_join_to_read(sessions.data, (uint32_t)sessions.n, true, &s, err);
 	vec_fini(&sessions);
 	if (r < 0)
 		return r;

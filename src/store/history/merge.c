@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "store/format.h"
 #include "store/history/history.h"
 #include "store/history/merge_names.h"
 #include "store/native.h"
@@ -614,6 +615,9 @@ int session_merge(const struct session *from, const struct merge_config *config,
 	struct merge m = { .from = from, .config = config };
 	int r;
 
+	if (from->info.n_counters > SESSION_COUNTERS_MAX) /* of session_join_to_read() */
+		return error_set(err, -E2BIG, "%s: a session has %d different events at most", to,
+				 SESSION_COUNTERS_MAX);
 	m.keeps_times =
 		config->keeps_times && config->block_ns <= NS_PER_SECOND && has_exact_times(from);
 	merge_names_init(&m.names, from);
