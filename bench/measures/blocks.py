@@ -88,7 +88,7 @@ def sizes(bench, folder):
     cpu = sum(os.times()[2:4]) - sum(begin[2:4])
     subprocess.run([bench.assay, "retain", "-q", history, "--tier", "minutes=never", "--tier", "hours=never", "--tier", "days=never"],
                    capture_output=True, check=True)
-    blocks, samples = int(re.search(r"(\d+) blocks made", said).group(1)), int(re.search(r"(\d+) samples", said).group(1))
+    blocks, samples = int(re.search(r"(\d+) blocks? made", said).group(1)), int(re.search(r"(\d+) samples?", said).group(1))
     block_bytes = int(re.search(r"in (\d+) bytes", said).group(1))
     return samples, blocks, recorded, size_of(str(history)), block_bytes, cpu
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -260,22 +261,24 @@ static void put_disk(struct buf *out, const json_t *o)
 
 static void put_ship(struct buf *out, const json_t *o)
 {
-	double refused = json_number(o, "ship_refused"), expired = json_number(o, "ship_expired"),
-	       failures = json_number(o, "ship_failures");
+	double backlog = json_number(o, "ship_backlog"), refused = json_number(o, "ship_refused"),
+	       expired = json_number(o, "ship_expired"), failures = json_number(o, "ship_failures");
 
 	if (!*text_of(o, "ship_round")) /* none runs, or the daemon is older */
 		return;
 	put_label(out, "ship");
-	put_count(out, json_number(o, "ship_backlog"));
-	buf_str(out, " blocks wait; last success ");
+	put_count(out, backlog);
+	buf_printf(out, " %s; last success ",
+		   plural((uint64_t)backlog, "block waits", "blocks wait"));
 	put_time(out, text_of(o, "ship_success"));
 	if (failures > 0)
-		buf_printf(out, ", %.0f failed rounds since", failures);
+		buf_printf(out, ", %.0f failed round%s since", failures,
+			   plural_s((uint64_t)failures));
 	buf_str(out, "; ");
 	put_count(out, refused);
-	buf_str(out, " blocks refused, ");
+	buf_printf(out, " block%s refused, ", plural_s((uint64_t)refused));
 	put_count(out, expired);
-	buf_str(out, " samples expired\n");
+	buf_printf(out, " sample%s expired\n", plural_s((uint64_t)expired));
 }
 
 static void show_status(struct buf *out, const json_t *o)

@@ -16,6 +16,7 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "cli/command.h"
 #include "commands/retain.h"
 #include "commands/retain_blocks.h"
@@ -124,18 +125,21 @@ static void print_result(const struct retention_result *r)
 		 r->n_packed, r->n_merged, r->n_made, r->n_removed, (double)r->bytes_after / 1e6,
 		 (double)r->bytes_before / 1e6);
 	if (r->samples_cut)
-		log_info("%" PRIu64 " samples of rare stacks are in [other] now", r->samples_cut);
+		log_info("%" PRIu64 " sample%s of rare stacks %s in [other] now", r->samples_cut,
+			 plural_s(r->samples_cut), plural(r->samples_cut, "is", "are"));
 	retain_warn_of_parts(r);
 }
 
 void retain_warn_of_parts(const struct retention_result *r)
 {
 	if (r->n_damaged)
-		log_warning("%" PRIu32 " parts cannot be read, and were left alone", r->n_damaged);
+		log_warning("%" PRIu32 " part%s cannot be read, and %s left alone", r->n_damaged,
+			    plural_s(r->n_damaged), plural(r->n_damaged, "was", "were"));
 	if (r->n_newer)
-		log_warning("%" PRIu32 " parts were written by a newer assay, and were left alone: "
-			    "update assay to read them",
-			    r->n_newer);
+		log_warning("%" PRIu32 " %s written by a newer assay, and left alone: "
+			    "update assay to read %s",
+			    r->n_newer, plural(r->n_newer, "part was", "parts were"),
+			    plural(r->n_newer, "it", "them"));
 }
 
 /* The directory of the daemon that writes the history; NULL: none does. */

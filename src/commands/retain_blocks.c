@@ -14,6 +14,7 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "commands/opening.h"
 #include "open/input.h"
 #include "store/history/blocks.h"
@@ -68,14 +69,15 @@ static int blocks_of_part(struct blocks *b, const char *dir, const char *name, s
 
 static void print_blocks(const struct blocks *b)
 {
-	log_info("%" PRIu32 " blocks made", b->n_made);
+	log_info("%" PRIu32 " block%s made", b->n_made, plural_s(b->n_made));
 	if (b->n_made)
-		log_info("%" PRIu64 " samples, %" PRIu64 " lost, in %" PRIu64
+		log_info("%" PRIu64 " sample%s, %" PRIu64 " lost, in %" PRIu64
 			 " bytes: %.2f bytes a sample",
-			 b->sums.samples, b->sums.lost, b->sums.bytes,
+			 b->sums.samples, plural_s(b->sums.samples), b->sums.lost, b->sums.bytes,
 			 (double)b->sums.bytes / (double)MAX(b->sums.samples, (uint64_t)1));
 	if (b->sums.cut)
-		log_info("%" PRIu64 " samples of rare stacks are in [other]", b->sums.cut);
+		log_info("%" PRIu64 " sample%s of rare stacks %s in [other]", b->sums.cut,
+			 plural_s(b->sums.cut), plural(b->sums.cut, "is", "are"));
 }
 
 static int sync_output(const char *output, struct error *err)

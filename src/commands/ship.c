@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/plural.h"
 #include "cli/command.h"
 #include "commands/opening.h"
 #include "commands/ship_dry.h"
@@ -302,9 +303,10 @@ static int leaves_round(struct rounds *rs, struct ship_result *result, struct er
 		r = r < 0 && r != -EAGAIN ? r : ship_round(rs->leaves, &more, err);
 	while (r == -EAGAIN);
 	if (more.n_sent && !rs->args->quiet && !rs->args->dry_run)
-		log_info("%" PRIu32 " blocks of addresses sent: %" PRIu64 " samples, %" PRIu64
+		log_info("%" PRIu32 " block%s of addresses sent: %" PRIu64 " sample%s, %" PRIu64
 			 " bytes",
-			 more.n_sent, more.samples, more.bytes);
+			 more.n_sent, plural_s(more.n_sent), more.samples, plural_s(more.samples),
+			 more.bytes);
 	rs->n_sent += more.n_sent;
 	result->n_damaged += more.n_damaged;
 	result->n_refused += more.n_refused;

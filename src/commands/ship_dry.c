@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "base/utf8.h"
 #include "fleet/fleet_store.h"
 #include "fleet/host_facts.h"
@@ -109,9 +110,9 @@ void ship_dry_block(void *dry, const struct fleet_key *key, const struct block_s
 		keep_segment(d, s->segments[i]);
 	d->has_blocks = true;
 	fleet_time_text(key->bucket, when);
-	printf("%s %s %s: %s, %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " bytes\n", d->host,
-	       key->part, when, is_leaves ? "addresses" : "functions", sums->samples, sums->lost,
-	       sums->bytes);
+	printf("%s %s %s: %s, %" PRIu64 " sample%s, %" PRIu64 " lost, %" PRIu64 " bytes\n", d->host,
+	       key->part, when, is_leaves ? "addresses" : "functions", sums->samples,
+	       plural_s(sums->samples), sums->lost, sums->bytes);
 }
 
 void ship_dry_containers(void *dry, const char *lines)

@@ -13,6 +13,7 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "cli/command.h"
 #include "commands/ship_post.h"
 #include "fleet/fleet_store.h"
@@ -103,13 +104,15 @@ int ship_check_words(const char *to, const struct option_list *leaves,
 void ship_print_round(const struct ship_result *r, bool quiet)
 {
 	if (r->n_sent && !quiet)
-		log_info("%" PRIu32 " blocks sent: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64
-			 " bytes",
-			 r->n_sent, r->samples, r->lost, r->bytes);
+		log_info("%" PRIu32 " block%s sent: %" PRIu64 " sample%s, %" PRIu64
+			 " lost, %" PRIu64 " bytes",
+			 r->n_sent, plural_s(r->n_sent), r->samples, plural_s(r->samples), r->lost,
+			 r->bytes);
 	if (r->expired)
-		log_warning("%" PRIu64 " samples cannot be sent: the history's retention removed "
-			    "them, or merged them with others that had been sent",
-			    r->expired);
+		log_warning("%" PRIu64 " sample%s cannot be sent: the history's retention removed "
+			    "%s, or merged %s with others that had been sent",
+			    r->expired, plural_s(r->expired), plural(r->expired, "it", "them"),
+			    plural(r->expired, "it", "them"));
 }
 
 /* Blocks do not wait for the kubelet. */

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "fleet/fleet_store.h"
 #include "fleet/host_facts.h"
 #include "store/history/blocks.h"
@@ -41,8 +42,9 @@ static int check_known(const struct fleet_key *known, const struct block_facts *
 		return 1;
 	return error_set(err, -ENOTUNIQ,
 			 "the fleet has another block of this part and time: %" PRIu64
-			 " samples and %" PRIu64 " lost, and not %" PRIu64 " and %" PRIu64,
-			 known->samples, known->lost, is->samples, is->lost);
+			 " sample%s and %" PRIu64 " lost, and not %" PRIu64 " and %" PRIu64,
+			 known->samples, plural_s(known->samples), known->lost, is->samples,
+			 is->lost);
 }
 
 int block_take_check(const struct block_offer *o, struct block_check *out, struct error *err)

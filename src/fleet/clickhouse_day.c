@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "base/reader.h"
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_rows.h"
@@ -142,17 +143,17 @@ static int compare_host(const struct day_check *c, const char *host, uint64_t th
 			return 0;
 		return error_set(
 			err, -EBADMSG,
-			"%s has %" PRIu64 " samples of that day in ClickHouse, and is no "
+			"%s has %" PRIu64 " sample%s of that day in ClickHouse, and is no "
 			"host of the directory: ClickHouse keeps the day, or it would lose "
 			"some",
-			host, there);
+			host, there, plural_s(there));
 	}
 	r = samples_here(c->day->place, host, c->day->start_s, &here, err);
 	if (r >= 0 && here < there)
 		r = error_set(err, -EBADMSG,
-			      "%s has %" PRIu64 " samples of that day in ClickHouse, and %" PRIu64
+			      "%s has %" PRIu64 " sample%s of that day in ClickHouse, and %" PRIu64
 			      " in the directory: ClickHouse keeps the day, or it would lose some",
-			      host, there, here);
+			      host, there, plural_s(there), here);
 	return r;
 }
 

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "base/reader.h"
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_replica.h"
@@ -77,9 +78,10 @@ static int check_hosts(struct clickhouse *ch, uint32_t shard, const char *fleet,
 	if (r < 0 || is_known || !n)
 		return r;
 	return error_set(err, -EXDEV,
-			 "%s has rows of %zu hosts, and %s knows none of them: name another "
+			 "%s has rows of %zu host%s, and %s knows %s: name another "
 			 "database",
-			 clickhouse_address(ch, shard), n, fleet);
+			 clickhouse_address(ch, shard), n, plural_s(n), fleet,
+			 plural(n, "no such host", "none of them"));
 }
 
 int clickhouse_check_fleet(struct clickhouse *ch, uint32_t shard, const char *fleet, bool claims,

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "base/strings.h"
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_answer.h"
@@ -431,8 +432,9 @@ static void put_note(const struct asker *q, struct buf *note)
 
 	for (uint32_t s = 0; s < n_shards; s++)
 		n_answers += q->answers[s];
-	buf_printf(note, "the fleet has %" PRIu64 " samples here%s, %" PRIu64 " lost; tables",
-		   q->samples, q->picks_services ? " in all services" : "", q->lost);
+	buf_printf(note, "the fleet has %" PRIu64 " sample%s here%s, %" PRIu64 " lost; tables",
+		   q->samples, plural_s(q->samples), q->picks_services ? " in all services" : "",
+		   q->lost);
 	for (size_t i = 0; i < q->plan.n_spans; i++) {
 		bool is_named = false;
 
@@ -442,7 +444,8 @@ static void put_note(const struct asker *q, struct buf *note)
 			buf_printf(note, "%s %s", i ? "," : "",
 				   clickhouse_tables[q->plan.spans[i].table].name);
 	}
-	buf_printf(note, "; %" PRIu32 " of %" PRIu32 " shards", n_answers, n_shards);
+	buf_printf(note, "; %" PRIu32 " of %" PRIu32 " shard%s", n_answers, n_shards,
+		   plural_s(n_shards));
 }
 
 /* A filter of code takes samples by their innermost frame, so only stacks have their totals. */

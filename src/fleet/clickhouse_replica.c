@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/plural.h"
 #include "base/reader.h"
 #include "fleet/clickhouse.h"
 
@@ -63,8 +64,10 @@ int clickhouse_check_replica(struct clickhouse *ch, uint32_t shard, struct error
 	if (r < 0 || !behind[BEHIND_TABLES])
 		return r;
 	return error_set(err, -EAGAIN,
-			 "%s: this replica lacks %" PRIu64 " changes of other replicas, in %" PRIu64
-			 " tables: try again when it has them",
+			 "%s: this replica lacks %" PRIu64
+			 " change%s of other replicas, in %" PRIu64
+			 " table%s: try again when it has all",
 			 clickhouse_address(ch, shard), behind[BEHIND_CHANGES],
-			 behind[BEHIND_TABLES]);
+			 plural_s(behind[BEHIND_CHANGES]), behind[BEHIND_TABLES],
+			 plural_s(behind[BEHIND_TABLES]));
 }

@@ -19,6 +19,7 @@
 #include "base/files/secret_file.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "base/plural.h"
 #include "fleet/block_check.h"
 #include "fleet/body_pack.h"
 #include "fleet/fleet_rates.h"
@@ -525,8 +526,9 @@ static int judge_block(const struct gateway *g, const struct fleet_key *key,
 	} else if (has_samples != key->samples || has_lost != key->lost) {
 		error_set(err, 0,
 			  "%s has another block of %s at this time: %" PRIu64
-			  " samples and %" PRIu64 " lost, and not %" PRIu64 " and %" PRIu64,
-			  g->url, key->part, has_samples, has_lost, key->samples, key->lost);
+			  " sample%s and %" PRIu64 " lost, and not %" PRIu64 " and %" PRIu64,
+			  g->url, key->part, has_samples, plural_s(has_samples), has_lost,
+			  key->samples, key->lost);
 		r = 1;
 	}
 	json_decref(o);

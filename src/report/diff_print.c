@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/csv.h"
+#include "base/plural.h"
 #include "base/utf8.h"
 #include "report/gate_print.h"
 #include "report/header.h"
@@ -171,8 +172,10 @@ static void print_side(const struct diff_page *page, int side, FILE *out)
 	visible.len = 0;
 	if (p->session->n_hosts_asked) {
 		utf8_append_visible(&visible, p->session->info.note);
-		fprintf(out, "; %" PRIu32 " of %" PRIu32 " hosts have samples here%s%s",
-			p->session->n_hosts, p->session->n_hosts_asked, visible.len ? "; " : "",
+		fprintf(out, "; %" PRIu32 " of %" PRIu32 " host%s %s samples here%s%s",
+			p->session->n_hosts, p->session->n_hosts_asked,
+			plural_s(p->session->n_hosts_asked),
+			plural(p->session->n_hosts, "has", "have"), visible.len ? "; " : "",
 			buf_cstr(&visible));
 		visible.len = 0;
 	}

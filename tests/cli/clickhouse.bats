@@ -82,7 +82,7 @@ teardown() {
 	run assay fleet load --clickhouse "$clickhouse" fleet
 	echo "$output"
 	[ "$status" = 1 ]
-	[[ "$output" == *"web1/"*" is left out: "*"1 blocks stored, 0 were there, 1 left out"* ]]
+	[[ "$output" == *"web1/"*" is left out: "*"1 block stored, 0 were there, 1 left out"* ]]
 	[ "$(sql "SELECT DISTINCT host FROM coverage")" = web2 ]
 	sql "ALTER TABLE facts DROP CONSTRAINT no_web1"
 	assay fleet load --clickhouse "$clickhouse" fleet
@@ -389,7 +389,7 @@ rows() {
 	[ -s got ]
 	run assay report --fleet "$clickhouse" -l
 	[[ "$output" == *"hosts     2 of 2 have samples here"* ]]
-	[[ "$output" == *"note      the fleet has $(samples fleet --idle) samples here, 0 lost; tables func_hour; 1 of 1 shards"* ]]
+	[[ "$output" == *"note      the fleet has $(samples fleet --idle) samples here, 0 lost; tables func_hour; 1 of 1 shard"* ]]
 	run assay report --fleet "$clickhouse" -l --until -2d
 	[ "$status" = 1 ]
 	[[ "$output" == *"no such samples here"* ]]
@@ -507,7 +507,7 @@ has_failed() {
 	wait_for eval '[ "$(loading "[.blocks, .samples, .failures, .error] | @csv")" = "2,$all,0,\"\"" ]'
 	api "top?source=ClickHouse" >top.json
 	[ "$(jq -c .header.hosts top.json)" = '{"with_samples":2,"asked":2}' ]
-	[[ "$(jq -r .header.note top.json)" == *"the fleet has $all samples here"*"1 of 1 shards"* ]]
+	[[ "$(jq -r .header.note top.json)" == *"the fleet has $all samples here"*"1 of 1 shard"* ]]
 	for name in top tree inverted series page svg; do
 		api "$name?source=ClickHouse&since=-1d" >"$name.out"
 		[ "$(status)" = 200 ] || { echo "$name"; cat head "$name.out"; false; }
@@ -575,7 +575,7 @@ has_failed() {
 		[ "$(assay diff --format json '{' "$place" host:web1 '}' '{' "$place" '}' | jq -c '[.old.hosts, .new.hosts]')" = '[{"with_samples":1,"asked":1},{"with_samples":2,"asked":2}]' ]
 		assay fleet regressions "$place" | grep -q "0 lost; 2 of 2 hosts have samples here"
 	done
-	assay diff '{' "clickhouse:$clickhouse" host:web1 '}' '{' "clickhouse:$clickhouse" '}' | grep "1 of 1 hosts have samples here; the fleet has"
+	assay diff '{' "clickhouse:$clickhouse" host:web1 '}' '{' "clickhouse:$clickhouse" '}' | grep "1 of 1 host has samples here; the fleet has"
 	run -1 assay fleet hosts clickhouse:http://127.0.0.1:1/f
 }
 

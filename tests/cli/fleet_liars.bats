@@ -64,7 +64,7 @@ HELLO='{"fleet":"0123456789abcdef","contact_s":600,"bucket_s":600}'
 	# It says that it has others.
 	liar "$HELLO" '{"known":true,"samples":1,"lost":0}'
 	run ship web1 store
-	refused 1 "a block is refused" "has another block of" "1 samples and 0 lost, and not"
+	refused 1 "a block is refused" "has another block of" "1 sample and 0 lost, and not"
 	kill "$liar"
 	serve_again --fleet fleet --listen "127.0.0.1:$port"
 	ship web1 store -q

@@ -133,7 +133,7 @@ functions() {
 	cp whole/work "srv/buildid/$build/debuginfo"
 	export DEBUGINFOD_URLS="file://$PWD/srv" DEBUGINFOD_CACHE_PATH=$PWD/fetched
 	XDG_CACHE_HOME=$PWD/of.gateway assay fleet names fleet >said 2>&1
-	has "^1 of [0-9]* files of the fleet have new names" said
+	has "^1 of [0-9]* files of the fleet has new names" said
 	[ "$(cat "fleet/.names/$build.from")" = "(assay fleet names)" ]
 	[ -z "$(find fleet/.names -name '.found*')" ]
 	# A reader that asks no server.

@@ -434,11 +434,11 @@ two_sizes() {
 	# The block has 126 kB, and 282 kB as OTLP. It is the newest, so it comes first.
 	run -1 bash -c "trap '' XFSZ; ulimit -f 200; exec assay ship --to otlp+$url --state state --once --host web9 history"
 	[[ "$output" == *"a block is refused: "*"File too large"* ]]
-	[[ "$output" == *"1 blocks sent: 5 samples"* ]]
+	[[ "$output" == *"1 block sent: 5 samples"* ]]
 	# It comes again.
 	run assay ship --to "otlp+$url" --state state --once --host web9 history
 	[ "$status" = 0 ]
-	[[ "$output" == *"1 blocks sent: 9000 samples"* ]]
+	[[ "$output" == *"1 block sent: 9000 samples"* ]]
 	[ ! -e got.3 ]
 }
 

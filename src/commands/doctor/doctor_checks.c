@@ -21,6 +21,7 @@
 #include "collect/sampler_support.h"
 #include "counter/sources.h"
 #include "base/error.h"
+#include "base/plural.h"
 #include "daemon/daemon_config.h"
 #include "fleet/ship_status.h"
 #include "guard/fence.h"
@@ -213,8 +214,7 @@ static void probe_debuginfod(const struct probe_machine *m, struct finding *f)
 	     at += strcspn(at, " "))
 		n++;
 	if (n) {
-		finding_set(f, PROBE_OK, "DEBUGINFOD_URLS names %zu server%s", n,
-			    n == 1 ? "" : "s");
+		finding_set(f, PROBE_OK, "DEBUGINFOD_URLS names %zu server%s", n, plural_s(n));
 		return;
 	}
 	finding_set(f, PROBE_LIMITED, "DEBUGINFOD_URLS is not set");
@@ -487,9 +487,10 @@ static void probe_ship(const struct probe_machine *m, struct finding *f)
 	}
 	is_late = now > s.success_ns && now - s.success_ns > SHIP_LATE_NS;
 	finding_set(f, is_late || s.refused || s.expired ? PROBE_LIMITED : PROBE_OK,
-		    "%" PRIu64 " blocks wait, %" PRIu64 " refused; %" PRIu64
-		    " samples expired; %" PRIu64 " failed rounds since the last success",
-		    s.backlog, s.refused, s.expired, s.failures);
+		    "%" PRIu64 " %s, %" PRIu64 " refused; %" PRIu64 " sample%s expired; %" PRIu64
+		    " failed round%s since the last success",
+		    s.backlog, plural(s.backlog, "block waits", "blocks wait"), s.refused,
+		    s.expired, plural_s(s.expired), s.failures, plural_s(s.failures));
 	if (is_late)
 		finding_means(f, "No round went without a failure for three hours. The log has the "
 				 "reason: journalctl -u assay-ship.");

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "base/utf8.h"
 #include "cli/output.h"
 #include "commands/fleet/fleet_words.h"
@@ -19,7 +20,8 @@
 
 static void put_sums_text(struct buf *out, const char *what, struct audit_sums s)
 {
-	buf_printf(out, "%" PRIu64 " samples and %" PRIu64 " lost %s", s.samples, s.lost, what);
+	buf_printf(out, "%" PRIu64 " sample%s and %" PRIu64 " lost %s", s.samples,
+		   plural_s(s.samples), s.lost, what);
 }
 
 static void put_finding_text(struct buf *out, const struct audit_finding *f)
@@ -40,8 +42,8 @@ static void put_refusals_text(struct buf *out, const struct host_facts *f)
 	if (!f->refused)
 		return;
 	buf_printf(out,
-		   "  refused   %" PRIu64 " times a block, which is not in the fleet; the last: ",
-		   f->refused);
+		   "  refused   %" PRIu64 " time%s a block, which is not in the fleet; the last: ",
+		   f->refused, plural_s(f->refused));
 	utf8_append_visible(out, f->refusal);
 	buf_u8(out, '\n');
 }
@@ -50,16 +52,21 @@ static void put_host_text(struct buf *out, const char *host, const struct audit_
 			  const struct host_facts *facts)
 {
 	utf8_append_visible(out, host);
-	buf_printf(out, ": %" PRIu64 " blocks and %" PRIu64 " merged ones; ", a->n_blocks,
-		   a->n_merged);
+	buf_printf(out, ": %" PRIu64 " block%s and %" PRIu64 " merged one%s; ", a->n_blocks,
+		   plural_s(a->n_blocks), a->n_merged, plural_s(a->n_merged));
 	put_sums_text(out, "sent, ", a->sent);
 	put_sums_text(out, "stored", a->stored);
 	if (a->n_removed)
-		buf_printf(out, "; %" PRIu64 " older blocks removed (%" PRIu64 " samples)",
-			   a->n_removed, a->removed_samples);
+		buf_printf(out, "; %" PRIu64 " older block%s removed (%" PRIu64 " sample%s)",
+			   a->n_removed, plural_s(a->n_removed), a->removed_samples,
+			   plural_s(a->removed_samples));
 	if (a->expired)
-		buf_printf(out, "; %" PRIu64 " samples expired, or came with others", a->expired);
-	buf_printf(out, a->findings.n ? "; %zu differences\n" : "; no difference\n", a->findings.n);
+		buf_printf(out, "; %" PRIu64 " sample%s expired, or came with others", a->expired,
+			   plural_s(a->expired));
+	if (a->findings.n)
+		buf_printf(out, "; %zu difference%s\n", a->findings.n, plural_s(a->findings.n));
+	else
+		buf_str(out, "; no difference\n");
 	vec_foreach (&a->findings, f)
 		put_finding_text(out, f);
 	put_refusals_text(out, facts);

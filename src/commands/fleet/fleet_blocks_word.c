@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "base/strings.h"
 #include "base/time_window.h"
 #include "cli/output.h"
@@ -164,7 +165,8 @@ static void put_blocks(const struct block_list *list, uint64_t limit, bool as_js
 	if (as_json)
 		buf_printf(out, "],\"other\":%" PRIu64 "}\n", list->n - MIN(list->n, n));
 	else if (n < list->n)
-		buf_printf(out, "(%" PRIu64 " older blocks)\n", list->n - n);
+		buf_printf(out, "(%" PRIu64 " older block%s)\n", list->n - n,
+			   plural_s(list->n - n));
 }
 
 int fleet_blocks_run(const struct fleet_args *args, const struct option_list *operands,

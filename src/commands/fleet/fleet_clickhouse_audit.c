@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "base/utf8.h"
 #include "cli/output.h"
 #include "commands/fleet/fleet_words.h"
@@ -50,12 +51,14 @@ static void put_difference_text(struct audit_print *p, const struct audit_differ
 	utf8_append_visible(out, d->host ? d->host : clickhouse_address(p->ch, d->shard));
 	buf_printf(out, " %s +%" PRIu64 " s, table %s: ", when, d->length_s, d->table);
 	if (d->doubled)
-		buf_printf(out, "%" PRIu64 " blocks are there more than once\n", d->doubled);
+		buf_printf(out, "%" PRIu64 " block%s there more than once\n", d->doubled,
+			   plural(d->doubled, " is", "s are"));
 	else
 		buf_printf(out,
-			   "%" PRIu64 " samples and %" PRIu64 " lost sent, %" PRIu64
-			   " samples and %" PRIu64 " lost stored\n",
-			   d->sent, d->sent_lost, d->stored, d->stored_lost);
+			   "%" PRIu64 " sample%s and %" PRIu64 " lost sent, %" PRIu64
+			   " sample%s and %" PRIu64 " lost stored\n",
+			   d->sent, plural_s(d->sent), d->sent_lost, d->stored, plural_s(d->stored),
+			   d->stored_lost);
 }
 
 static void print_difference(void *context, const struct audit_difference *d)
@@ -74,13 +77,16 @@ static void put_audit(const struct audit_print *p, const struct audit_host_sums 
 {
 	if (!p->as_json) {
 		buf_printf(out,
-			   "%zu hosts: %" PRIu64 " blocks, %" PRIu64 " samples and %" PRIu64
-			   " lost in ClickHouse; %" PRIu64 " differences\n",
-			   n_hosts, all->n_blocks, all->samples, all->lost, p->n_differences);
+			   "%zu host%s: %" PRIu64 " block%s, %" PRIu64 " sample%s and %" PRIu64
+			   " lost in ClickHouse; %" PRIu64 " difference%s\n",
+			   n_hosts, plural_s(n_hosts), all->n_blocks, plural_s(all->n_blocks),
+			   all->samples, plural_s(all->samples), all->lost, p->n_differences,
+			   plural_s(p->n_differences));
 		if (leaves->n_blocks)
 			buf_printf(out,
-				   "of addresses: %" PRIu64 " blocks and %" PRIu64 " samples\n",
-				   leaves->n_blocks, leaves->samples);
+				   "of addresses: %" PRIu64 " block%s and %" PRIu64 " sample%s\n",
+				   leaves->n_blocks, plural_s(leaves->n_blocks), leaves->samples,
+				   plural_s(leaves->samples));
 		buf_bytes(out, p->differences.data, p->differences.len);
 		return;
 	}

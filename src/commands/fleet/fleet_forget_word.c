@@ -14,6 +14,7 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "base/reader.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/batch_list.h"
@@ -216,8 +217,9 @@ static int forget_service(const struct fleet_args *args, const char *fleet, cons
 	r = fleet_log(fleet, "forget", what, err);
 	r = r < 0 ? r : fleet_forget_service(fleet, service, &done, err);
 	if (r >= 0)
-		log_info("%" PRIu64 " samples of %s are unknown now, in %" PRIu32 " parts",
-			 done.samples, service, done.n_parts);
+		log_info("%" PRIu64 " sample%s of %s %s unknown now, in %" PRIu32 " part%s",
+			 done.samples, plural_s(done.samples), service,
+			 plural(done.samples, "is", "are"), done.n_parts, plural_s(done.n_parts));
 	if (r >= 0 && args->clickhouse)
 		r = forget_in_clickhouse(args, fleet, service, err);
 	else if (r >= 0 && state)

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "base/utf8.h"
 #include "cli/output.h"
 #include "commands/fleet/fleet_words.h"
@@ -60,12 +61,14 @@ static void put_facts_text(struct buf *out, const struct host_facts *f)
 	if (!f->seen_s)
 		return;
 	fleet_time_text(f->seen_s * NS_PER_SECOND, when);
-	buf_printf(out, "    seen %s, clock %+.1f s, %" PRIu64 " blocks wait, assay ", when,
-		   (double)f->skew_ms / 1000, f->backlog);
+	buf_printf(out, "    seen %s, clock %+.1f s, %" PRIu64 " %s, assay ", when,
+		   (double)f->skew_ms / 1000, f->backlog,
+		   plural(f->backlog, "block waits", "blocks wait"));
 	utf8_append_visible(out, f->version);
 	buf_u8(out, '\n');
 	if (f->refused || f->cloned_s || *f->refusal) {
-		buf_printf(out, "    %" PRIu64 " blocks refused; the last reason: ", f->refused);
+		buf_printf(out, "    %" PRIu64 " block%s refused; the last reason: ", f->refused,
+			   plural_s(f->refused));
 		utf8_append_visible(out, f->refusal);
 		buf_u8(out, '\n');
 	}

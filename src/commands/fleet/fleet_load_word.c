@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "commands/fleet/fleet_words.h"
 #include "commands/opening.h"
 #include "fleet/clickhouse.h"
@@ -56,11 +57,14 @@ static int parse_day(const char *text, uint64_t *day_s, struct error *err)
 
 static void print_load(const struct fleet_load_result *r)
 {
-	log_info("%" PRIu32 " blocks stored, %" PRIu32 " were there, %" PRIu32 " left out: %" PRIu64
-		 " samples, %" PRIu64 " lost, %" PRIu64 " rows, %" PRIu64 " bytes",
-		 r->n_blocks, r->n_known, r->n_left_out, r->samples, r->lost, r->rows, r->bytes);
+	log_info("%" PRIu32 " block%s stored, %" PRIu32 " %s there, %" PRIu32 " left out: %" PRIu64
+		 " sample%s, %" PRIu64 " lost, %" PRIu64 " row%s, %" PRIu64 " byte%s",
+		 r->n_blocks, plural_s(r->n_blocks), r->n_known, plural(r->n_known, "was", "were"),
+		 r->n_left_out, r->samples, plural_s(r->samples), r->lost, r->rows,
+		 plural_s(r->rows), r->bytes, plural_s(r->bytes));
 	if (r->n_named)
-		log_info("%" PRIu64 " functions of stored samples got a name", r->n_named);
+		log_info("%" PRIu64 " function%s of stored samples got a name", r->n_named,
+			 plural_s(r->n_named));
 }
 
 static void catch_end_of_load(void)

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "commands/fleet/fleet_words.h"
 #include "commands/retain.h"
 #include "fleet/fleet_store.h"
@@ -135,10 +136,11 @@ static void make_sums(const char *fleet)
 	if (lock < 0 || fleet_sums_make(fleet, &merge_is_over, &made, &err) < 0)
 		log_warning("the hosts are not added up: %s", err.text);
 	if (made.n_made)
-		log_info("%" PRIu32 " parts of hosts were added up", made.n_parts);
+		log_info("%" PRIu32 " part%s of hosts %s added up", made.n_parts,
+			 plural_s(made.n_parts), plural(made.n_parts, "was", "were"));
 	if (made.n_removed)
-		log_info("%" PRIu32 " sums did not fit any longer, and were removed",
-			 made.n_removed);
+		log_info("%" PRIu32 " sum%s did not fit any longer, and %s removed", made.n_removed,
+			 plural_s(made.n_removed), plural(made.n_removed, "was", "were"));
 }
 
 static int merge_fleet(const char *fleet, struct error *err)
@@ -151,9 +153,9 @@ static int merge_fleet(const char *fleet, struct error *err)
 	if (r >= 0 && fleet_is_at(leaves))
 		r = merge_blocks(leaves, false, &policy, &sum, err);
 	if (r >= 0 && sum.n_merged)
-		log_info("%" PRIu32 " blocks and parts are %" PRIu32 " now; %.1f MB are %.1f MB",
-			 sum.n_merged, sum.n_made, (double)sum.bytes_before / 1e6,
-			 (double)sum.bytes_after / 1e6);
+		log_info("%" PRIu32 " %s %" PRIu32 " now; %.1f MB are %.1f MB", sum.n_merged,
+			 plural(sum.n_merged, "block or part is", "blocks and parts are"),
+			 sum.n_made, (double)sum.bytes_before / 1e6, (double)sum.bytes_after / 1e6);
 	if (r >= 0 && !merge_is_over)
 		make_sums(fleet);
 	retain_warn_of_parts(&sum);

@@ -14,6 +14,7 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/fleet_names.h"
 #include "fleet/fleet_open.h"
@@ -132,8 +133,8 @@ int fleet_names_run(const struct fleet_args *args, const struct option_list *ope
 	r = r < 0 ? r : open_all(&w, err);
 	r = r < 0 ? r : find_all(&w, err);
 	if (r >= 0)
-		printf("%" PRIu32 " of %zu files of the fleet have new names\n", w.n_new,
-		       w.known.n);
+		printf("%" PRIu32 " of %zu file%s of the fleet %s new names\n", w.n_new, w.known.n,
+		       plural_s(w.known.n), plural(w.n_new, "has", "have"));
 	close_all(&w);
 	return MIN(r, 0);
 }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plural.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/fleet_rates.h"
 #include "fleet/fleet_steer.h"
@@ -56,7 +57,8 @@ static int log_rate(const char *fleet, const char *host, uint64_t hz, struct err
 
 static void print_rate(const struct steer_host *h)
 {
-	printf("%s: %" PRIu64 " samples, %" PRIu64 " Hz", h->name, h->samples, h->had_hz);
+	printf("%s: %" PRIu64 " sample%s, %" PRIu64 " Hz", h->name, h->samples,
+	       plural_s(h->samples), h->had_hz);
 	if (h->hz)
 		printf(" -> %" PRIu64 " Hz\n", h->hz);
 	else

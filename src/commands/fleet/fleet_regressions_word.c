@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/plural.h"
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "cli/output.h"
@@ -270,18 +271,20 @@ static void put_text(const struct regressions_page *page, size_t n, struct buf *
 	const struct session *s = page->all.session;
 
 	buf_printf(out,
-		   "%" PRIu64 " samples, %" PRIu64 " lost; %" PRIu32 " of %" PRIu32
-		   " hosts have samples here; %" PRIu32 " changes of builds\n",
-		   page->all.profile->n_selected,
+		   "%" PRIu64 " sample%s, %" PRIu64 " lost; %" PRIu32 " of %" PRIu32
+		   " host%s %s samples here; %" PRIu32 " change%s of builds\n",
+		   page->all.profile->n_selected, plural_s(page->all.profile->n_selected),
 		   losses_of_kind(page->all.profile->losses, LOSS_LOST), s->n_hosts,
-		   s->n_hosts_asked, page->found.n_changes);
+		   s->n_hosts_asked, plural_s(s->n_hosts_asked), plural(s->n_hosts, "has", "have"),
+		   page->found.n_changes, plural_s(page->found.n_changes));
 	if (*s->info.note) {
 		utf8_append_visible(out, s->info.note);
 		buf_u8(out, '\n');
 	}
 	if (page->found.n_left_out)
-		buf_printf(out, "%" PRIu32 " services of hosts are left out: too many changes\n",
-			   page->found.n_left_out);
+		buf_printf(out, "%" PRIu32 " service%s of hosts %s left out: too many changes\n",
+			   page->found.n_left_out, plural_s(page->found.n_left_out),
+			   plural(page->found.n_left_out, "is", "are"));
 	if (n)
 		buf_printf(out, "%7s %7s %7s %-11s %-20s %-12s %s\n", "change", "before %", "now %",
 			   "hosts grew", "since", "new build", "file  service  function");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Facts of a source: its samples and losses, missing names, how it was recorded; and what this machine permits.
 
-import { ask, element, number, share, showTable } from "./parts.js";
+import { ask, counted, element, number, share, showTable } from "./parts.js";
 
 const kinds = { lost: "lost", unattributed: "of unknown code", note: "note" };
 
@@ -9,9 +9,9 @@ const kinds = { lost: "lost", unattributed: "of unknown code", note: "note" };
 export function coverageText(header) {
 	const losses = (header.losses ?? []).filter((l) => l.kind !== "note" && l.n);
 	const notes = [...(header.warnings ?? []), header.note].filter(Boolean);
-	const hosts = header.hosts ? [`${number(header.hosts.with_samples)} of ${number(header.hosts.asked)} hosts have samples here`] : [];
+	const hosts = header.hosts ? [`${number(header.hosts.with_samples)} of ${counted(header.hosts.asked, "host")} ${header.hosts.with_samples === 1 ? "has" : "have"} samples here`] : [];
 	const lost = losses.length ? losses.map((l) => `${number(l.n)} ${l.text}`).join("; ") : "nothing was lost";
-	return [`${number(header.samples.stored)} samples`, lost, ...hosts, ...notes].join(" · ");
+	return [counted(header.samples.stored, "sample"), lost, ...hosts, ...notes].join(" · ");
 }
 
 const timeOf = (seconds) => new Date(seconds * 1000).toLocaleTimeString();

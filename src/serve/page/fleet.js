@@ -2,7 +2,7 @@
 // The pages of a fleet: services and their cost, hosts, blocks, builds, coverage.
 
 import { longTable } from "./list.js";
-import { base, element, number, quoted, share, showTable } from "./parts.js";
+import { base, counted, element, number, quoted, share, showTable } from "./parts.js";
 import { operands, withMatcher } from "./selector.js";
 import { drawn, seriesChart, timeText } from "./series.js";
 
@@ -23,8 +23,8 @@ const lostShare = (r) => r.samples + r.lost ? share(100 * r.lost / (r.samples + 
 
 // What an operator has to look at.
 function troublesOf(r) {
-	return [r.cloned_seconds ? "two machines run under this name" : "", r.refused ? `${number(r.refused)} blocks refused: ${r.refusal}` : "",
-		r.expired_on_host ? `${number(r.expired_on_host)} samples expired before they were sent` : ""].filter(Boolean).join("; ");
+	return [r.cloned_seconds ? "two machines run under this name" : "", r.refused ? `${counted(r.refused, "block")} refused: ${r.refusal}` : "",
+		r.expired_on_host ? `${counted(r.expired_on_host, "sample")} expired before ${r.expired_on_host === 1 ? "it was" : "they were"} sent` : ""].filter(Boolean).join("; ");
 }
 
 const labelText = (r) => Object.entries(r.labels).map(([name, value]) => `${name}=${value}`).join(", ");
@@ -134,7 +134,7 @@ function weekTrend({ before, now }, service) {
 	return young ? growthText(growth(old[what], young[what])) : "";
 }
 
-const hostsText = (hosts) => hosts ? `${number(hosts.with_samples)} hosts` : "";
+const hostsText = (hosts) => hosts ? counted(hosts.with_samples, "host") : "";
 
 function trendSentence({ before, now, start, end, beginsLate, problem }) {
 	if (problem !== undefined)
@@ -228,8 +228,8 @@ function coverageView(json, hosts, { open, go }, state) {
 const points = (n) => `${n < 0 ? "−" : "+"}${Math.abs(n).toFixed(2)}`;
 
 function regressionsView(json, { functionOf, toDiff }) {
-	const made = element("div"), left_out = json.left_out ? ` ${number(json.left_out)} services of hosts are left out, because they changed too often.` : "";
-	made.append(element("p", `${number(json.changes)} times, a service of a host got a new build. Each host is compared with itself, before and after. Other causes count as well, such as another load.${
+	const made = element("div"), left_out = json.left_out ? ` ${counted(json.left_out, "service")} of hosts ${json.left_out === 1 ? "is left out, because it" : "are left out, because they"} changed too often.` : "";
+	made.append(element("p", `${counted(json.changes, "time")}, a service of a host got a new build. Each host is compared with itself, before and after. Other causes count as well, such as another load.${
 		left_out}`, { class: "quiet" }));
 	made.append(json.regressions.length ? showTable(json.regressions, [["Points", (r) => points(r.change), "number"], ["Before", (r) => share(r.old_percent), "number"],
 		["Now", (r) => share(r.new_percent), "number"], ["Hosts where it grew", (r) => `${number(r.hosts_grew)} of ${number(r.hosts)}`, "number"],
@@ -288,7 +288,7 @@ export function fleetViews(page) {
 				showTable(json.blocks, [["Begins", (r) => toBlock(state, r)], ["Host", (r) => r.host], ["Samples", (r) => number(r.samples), "number"],
 					["Lost", (r) => number(r.lost), "number"], ["Part of the host's history", (r) => r.part]]));
 			if (json.other)
-				made.append(element("p", `${number(json.other)} older blocks are not shown: choose less time, or a host.`));
+				made.append(element("p", `${counted(json.other, "older block")} ${json.other === 1 ? "is" : "are"} not shown: choose less time, or a host.`));
 			return made;
 		} },
 	};

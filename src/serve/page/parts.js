@@ -13,6 +13,8 @@ export function element(name, text, attributes = {}) {
 }
 
 export const number = (n) => n === undefined ? "" : n.toLocaleString();
+// "1 block", "1,234 blocks".
+export const counted = (n, noun) => `${number(n)} ${noun}${n === 1 ? "" : "s"}`;
 export const share = (n) => n === undefined ? "" : `${n.toFixed(2)} %`;
 export const base = (path) => path === undefined ? "" : path.split("/").pop() || path;
 export const quoted = (text) => `"${text.replace(/[\\"]/g, "\\$&")}"`;
