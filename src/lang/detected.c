@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "elf/elf_file.h"
+#include "elf/elf_slots.h"
+#include "elf/elf_symbols.h"
 #include "lang/language.h"
 #include "lang/libc.h"
 
@@ -33,4 +35,13 @@ enum lang_detected lang_refuse(const struct elf_file *elf, const struct lang_run
 	else if (runtime->is_aarch64)
 		reason = "with musl is known on x86-64 alone";
 	return lang_refuse_for(runtime, reason, why, why_size);
+}
+
+void lang_find_variable(const struct elf_file *elf, const struct elf_symbol *variable,
+			uint64_t base, struct runtime_variable *out)
+{
+	uint64_t slot = elf_slot_of_variable(elf, variable->name);
+
+	if (slot)
+		*out = (struct runtime_variable){ slot - base, variable->link_addr - base };
 }

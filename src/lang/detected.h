@@ -9,6 +9,7 @@
 #include "lang/runtime.h"
 
 struct elf_file;
+struct elf_symbol;
 
 /* What a file is; `why` is for LANG_REFUSED. */
 enum lang_detected {
@@ -30,3 +31,7 @@ bool lang_find_libc(const struct elf_file *elf, struct lang_runtime *out);
 /* The same for a processor or a version that assay does not know. */
 enum lang_detected lang_refuse(const struct elf_file *elf, const struct lang_runtime *runtime,
 			       char *why, size_t why_size);
+
+/* Where the library has the address of its exported variable, if it has it. */
+void lang_find_variable(const struct elf_file *elf, const struct elf_symbol *variable,
+			uint64_t base, struct runtime_variable *out);

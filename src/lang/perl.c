@@ -101,7 +101,9 @@ enum lang_detected perl_detect(const struct elf_file *elf, struct lang_runtime *
 				       why_size);
 	if (elf_symbol_exported(elf, "Perl_runops_debug", &debugged))
 		loop_add(elf, &debugged, out);
-	if (has_threads)
+	if (has_threads) {
 		out->state = key.link_addr - base;
+		lang_find_variable(elf, &key, base, &out->state_variable);
+	}
 	return LANG_FOUND;
 }

@@ -104,6 +104,7 @@ static bool find_thread_globals(const struct elf_file *elf, uint64_t base, struc
 	    !elf_symbol_exported(elf, "tsrm_get_ls_cache_tcb_offset", &function))
 		return false;
 	out->state = off.link_addr - base;
+	lang_find_variable(elf, &off, base, &out->state_variable);
 	r = elf_bytes_at(elf, function.link_addr);
 	for (size_t i = 0; i < PROLOGUE_MAX && i + LOAD_SIZE <= (size_t)reader_left(&r); i++) {
 		int64_t number = loop_displacement(r.at + i + 3);
@@ -148,11 +149,13 @@ enum lang_detected php_detect(const struct elf_file *elf, struct lang_runtime *o
 	out->php = *layout;
 	out->php.dispatch =
 		out->is_aarch64 ? find_dispatch_of_aarch64(elf, &loop) : find_dispatch(elf, &loop);
-	if (has_globals)
+	if (has_globals) {
 		out->state = globals.link_addr + PHP_INNERMOST_FRAME - base;
-	else if (!find_thread_globals(elf, base, out))
+		lang_find_variable(elf, &globals, base, &out->state_variable);
+	} else if (!find_thread_globals(elf, base, out)) {
 		return lang_refuse_for(
 			out, "with threads (ZTS) was built in a way that assay does not know", why,
 			why_size);
+	}
 	return LANG_FOUND;
 }

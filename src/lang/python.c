@@ -482,5 +482,8 @@ enum lang_detected python_detect(const struct elf_file *elf, struct lang_runtime
 	find_interpreters(elf, runtime, base, out->version, &out->python);
 	out->state = key_at - base;
 	out->code_type = type.link_addr - base;
+	if (is_in(runtime, (int64_t)(key_at - (runtime ? runtime->link_addr : 0))))
+		lang_find_variable(elf, runtime, base, &out->state_variable);
+	lang_find_variable(elf, &type, base, &out->type_variable);
 	return LANG_FOUND;
 }

@@ -142,16 +142,17 @@ static uint64_t find_tls_descriptor(const struct elf_file *elf)
 	return 0;
 }
 
-static uint64_t find_context(const struct elf_file *elf, const struct ruby_layout *l)
+/* `symbol`: the variable, if it is an exported one; else without an address. */
+static uint64_t find_context(const struct elf_file *elf, const struct ruby_layout *l,
+			     struct elf_symbol *symbol)
 {
-	struct elf_symbol symbol;
-
+	symbol->link_addr = 0;
 	if (l->context == RUBY_CONTEXT_TLS && elf->machine == EM_AARCH64)
 		return find_tls_descriptor(elf);
 	if (l->context == RUBY_CONTEXT_TLS)
 		return find_tls_slot(elf);
-	return elf_symbol_exported(elf, "ruby_current_execution_context_ptr", &symbol)
-		       ? symbol.link_addr
+	return elf_symbol_exported(elf, "ruby_current_execution_context_ptr", symbol)
+		       ? symbol->link_addr
 		       : 0;
 }
 
@@ -283,7 +284,7 @@ enum lang_detected ruby_detect(const struct elf_file *elf, struct lang_runtime *
 			       size_t why_size)
 {
 	const struct ruby_layout *layout = NULL;
-	struct elf_symbol version, entry;
+	struct elf_symbol version, entry, variable;
 	uint64_t base, context;
 
 	if (!elf_symbol_exported(elf, "ruby_version", &version) ||
@@ -296,13 +297,15 @@ enum lang_detected ruby_detect(const struct elf_file *elf, struct lang_runtime *
 			layout = &ruby_versions[i].layout;
 	if (!lang_find_libc(elf, out) || !layout)
 		return lang_refuse(elf, out, why, why_size);
-	context = find_context(elf, layout);
+	context = find_context(elf, layout, &variable);
 	if (!context || !loop_base(elf, entry.link_addr, &base) || !find_loop(elf, out))
 		return lang_refuse_for(out, "was built in a way that assay does not know", why,
 				       why_size);
 	out->ruby = *layout;
 	loop_find_dispatcher(elf, out, &out->ruby.dispatcher, &out->ruby.dispatcher_end);
 	out->state = context - base;
+	if (variable.link_addr)
+		lang_find_variable(elf, &variable, base, &out->state_variable);
 	if (out->is_aarch64)
 		find_names_of_aarch64(elf, base, &out->ruby);
 	else

@@ -187,6 +187,15 @@ struct label_places {
 	__u64 slot; /* of a library, relative to its base; in struct process_labels, an address */
 };
 
+/*
+ * A variable that a library exports. A program that is not compiled with -fPIC can have a copy of
+ * it (R_X86_64_COPY), which the library uses, too. Relative to the base.
+ */
+struct runtime_variable {
+	__u64 slot; /* the word with the address of the one in use; 0: it is the library's own */
+	__u64 own;  /* the library's own one */
+};
+
 struct lang_runtime {
 	__u32 language;                              /* enum language; 0: the file is no runtime */
 	__u32 version;                               /* major << 8 | minor */
@@ -211,6 +220,8 @@ struct lang_runtime {
 		struct label_places labels; /* of language 0, with a version: labels are there */
 		__u64 layout[6];
 	};
+	/* The variables in which `state` (with CPython's other places) and `code_type` are. */
+	struct runtime_variable state_variable, type_variable;
 };
 
 /* A text as the sampler has read it, cut at LANG_TEXT_MAX. */

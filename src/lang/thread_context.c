@@ -3,10 +3,10 @@
 
 #include <elf.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "elf/elf_file.h"
+#include "elf/elf_slots.h"
 #include "elf/elf_symbols.h"
 #include "lang/loop.h"
 
@@ -62,43 +62,12 @@ static const struct {
 	{ R_X86_64_DTPMOD64, LABELS_CONTEXT_MODULE },
 };
 
-static void look_at_relocation(const struct elf_symbols *symbols, const char *name, uint64_t slot,
-			       uint64_t info, struct label_places *out)
-{
-	struct elf_symbol symbol = { .name = "" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(slot_kinds); i++) {
-		if ((uint32_t)info != slot_kinds[i].relocation)
-			continue;
-		elf_symbols_get(symbols, (uint32_t)(info >> 32), &symbol);
-		if (strcmp(symbol.name, name) != 0)
-			return;
-		out->kind = slot_kinds[i].kind;
-		out->slot = slot;
-	}
-}
-
 /* The slot that the dynamic linker fills with the place of the symbol. */
 static bool find_slot(const struct elf_file *elf, const char *name, struct label_places *out)
 {
-	struct elf_symbols symbols = { 0 };
-	uint64_t budget = elf->size;
-	struct elf_section s;
-
-	elf_symbols_begin(&symbols, elf, SHT_DYNSYM);
-	for (uint32_t i = 0; elf_section(elf, i, &s); i++) {
-		struct reader r;
-
-		if (s.type != SHT_RELA || !(s.flags & SHF_ALLOC) || s.size > budget)
-			continue;
-		budget -= s.size; /* all sections together are no larger than the file */
-		r = elf_section_bytes(elf, &s);
-		while (reader_left(&r) >= sizeof(Elf64_Rela)) {
-			uint64_t slot = reader_u64(&r), info = reader_u64(&r);
-
-			reader_u64(&r); /* addend */
-			look_at_relocation(&symbols, name, slot, info, out);
-		}
+	for (size_t i = 0; i < ARRAY_SIZE(slot_kinds) && !out->slot; i++) {
+		out->slot = elf_slot_find(elf, name, slot_kinds[i].relocation);
+		out->kind = slot_kinds[i].kind;
 	}
 	return out->slot != 0;
 }

@@ -123,10 +123,49 @@ static void push_loop(struct in_kernel *k, enum language_fit fit, struct code_ad
 }
 
 /*
+ * The language of the interpreter whose loop a native frame is, or LANGUAGE_NONE. A caller's
+ * address is behind its call.
+ */
+static enum language look_for_loop(struct in_kernel *k, const struct sampler_count *c,
+				   struct code_addr code, uint32_t i)
+{
+	image_id image = code.image;
+	bool is_known = pipeline_look_at_image(k->pipeline, c->pid, &image);
+	const struct lang_runtime *runtime = is_known ? pipeline_runtime(k->pipeline, image) : NULL;
+
+	return runtime && lang_is_interpreter(runtime, code.offset - (i > c->n_kernel))
+		       ? (enum language)runtime->language
+		       : LANGUAGE_NONE;
+}
+
+/* The language of the stack's innermost loop, if that called another function; or LANGUAGE_NONE. */
+static enum language language_of_caller(struct in_kernel *k, const struct sampler_count *c,
+					const struct thread_view *thread)
+{
+	enum language language = LANGUAGE_NONE;
+	uint32_t i;
+
+	for (i = c->n_kernel; !language && i < c->n_kernel + c->n_user; i++) {
+		uint64_t frame = c->frames[i];
+		struct code_addr code;
+
+		if (frame == FRAME_CUT)
+			break;
+		if (language_of(frame)) /* of Java: two numbers */
+			i++;
+		else if (resolve_frame(k, thread, frame, &code) < 0)
+			language = look_for_loop(k, c, code, i);
+	}
+	return i == c->n_kernel + 1 ? LANGUAGE_NONE : language;
+}
+
+/*
  * How far the stack's frames of languages can be trusted. A loop that lacks its run is the
  * innermost one, and it is at its beginning or end only if it is the stack's innermost frame, too.
+ * A stack can lack all runs: its interpreter's state was not where assay reads it.
  */
-static enum language_fit fit_of(struct in_kernel *k, const struct sampler_count *c)
+static enum language_fit fit_of(struct in_kernel *k, const struct sampler_count *c,
+				const struct thread_view *thread)
 {
 	enum language language = LANGUAGE_NONE;
 
@@ -134,6 +173,8 @@ static enum language_fit fit_of(struct in_kernel *k, const struct sampler_count 
 		return LANGUAGE_FITS;
 	for (uint32_t i = c->n_kernel; !language && i < c->n_kernel + c->n_user; i++)
 		language = heap_language_of(c->frames[i]);
+	if (!language && c->fit == LANGUAGE_LACKS_RUN)
+		language = language_of_caller(k, c, thread);
 	if (!language || (c->fit == LANGUAGE_LACKS_RUN && heap_language_of(c->frames[c->n_kernel])))
 		return c->fit;
 	pipeline_lose(k->pipeline, loss_of_fit(language), c->counter, c->samples);
@@ -170,21 +211,10 @@ static bool push_java_frame(struct in_kernel *k, const struct sampler_count *c, 
 	return in_kernel_push_java(k, c->pid, c->frames[i] & FRAME_OFF_MASK, number);
 }
 
-/* Whether a native frame is the interpreter's loop. A caller's address is behind its call. */
-static bool look_for_loop(struct in_kernel *k, const struct sampler_count *c, struct code_addr code,
-			  uint32_t i)
-{
-	image_id image = code.image;
-	bool is_known = pipeline_look_at_image(k->pipeline, c->pid, &image);
-	const struct lang_runtime *runtime = is_known ? pipeline_runtime(k->pipeline, image) : NULL;
-
-	return runtime && lang_is_interpreter(runtime, code.offset - (i > c->n_kernel));
-}
-
 void in_kernel_push_frames(struct in_kernel *k, const struct sampler_count *c,
 			   const struct thread_view *thread, struct pipeline_sample *sample)
 {
-	enum language_fit fit = fit_of(k, c);
+	enum language_fit fit = fit_of(k, c, thread);
 	bool is_unnamed = false; /* a frame of Java: the stack ends there, as in a copy */
 	bool is_run = false;     /* a frame of a language was read, and not its native frame yet */
 	bool is_java = false;

@@ -473,6 +473,11 @@ record_imitation() {
 	[ "$(jq '[.rows[] | select(.language == "python")] | length' by.json)" = 0 ]
 }
 
+@test "a loop of Python whose thread has no frame at all has none of Python, which is counted" {
+	record_imitation none python-mismatch
+	[ "$(jq '[.rows[] | select(.language == "python")] | length' by.json)" = 0 ]
+}
+
 @test "frames in a circle, and texts of 2^63 bytes, are cut, and counted" {
 	record_imitation circle chain-cut
 	[ "$(jq -r '[.rows[] | select(.language == "python") | .symbol | length] | unique | .[]' by.json)" = 256 ]

@@ -4,6 +4,7 @@
  * looks for, and its loop is "the interpreter". `imitates HOW` runs for ever.
  *
  *   state    its thread has no state
+ *   none     its thread has a state without frames
  *   circle   the frames of its thread are a circle, and its texts and line table have 2^63 bytes
  *   type     its frames have code objects of another type
  */
@@ -31,10 +32,16 @@ __asm__(".pushsection .text\n"
 
 volatile unsigned int rounds;
 
+__attribute__((noinline)) static void count(void)
+{
+	for (int i = 0; i < 1000; i++)
+		rounds++;
+}
+
 __attribute__((noinline)) void _PyEval_EvalFrameDefault(void)
 {
 	for (;;)
-		rounds++;
+		count();
 }
 
 /* Offsets are those of 3.11, in words (src/lang/python.c). */
@@ -65,6 +72,8 @@ int main(int argc, char **argv)
 	pthread_key_create(&key, NULL);
 	if (strcmp(how, "state") != 0)
 		make_frames(!strcmp(how, "circle"));
+	if (!strcmp(how, "none"))
+		cframe[8 / 8] = 0;
 	_PyEval_EvalFrameDefault();
 	return 0;
 }

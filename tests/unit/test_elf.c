@@ -9,6 +9,7 @@
 #include "elf/elf_file.h"
 #include "elf/elf_functions.h"
 #include "elf/elf_plt.h"
+#include "elf/elf_slots.h"
 #include "elf/elf_symbols.h"
 
 static const char program[] = "#include <stdio.h>\n"
@@ -372,6 +373,32 @@ static void read_everything(const void *bytes, size_t size)
 	elf_code_fini(&code);
 }
 
+static void a_library_has_slots_for_the_variables_that_a_program_can_copy(void **state)
+{
+	struct opened o;
+
+	(void)state;
+	write_file("slots.c",
+		   "int shown = 1, other = 2; static int own = 3;\n"
+		   "__attribute__((visibility(\"hidden\"))) int hidden = 4;\n"
+		   "int *all(int n) { return n > 2 ? &own : n > 1 ? &hidden : n ? &other : "
+		   "&shown; }\n");
+	need_command("cc -O1 -fPIC -shared -nostdlib -o slots.so slots.c");
+	open_elf(&o, "slots.so");
+	assert_int_not_equal(elf_slot_of_variable(&o.elf, "shown"), 0);
+	assert_int_not_equal(elf_slot_of_variable(&o.elf, "other"), 0);
+	assert_int_not_equal(elf_slot_of_variable(&o.elf, "other"),
+			     elf_slot_of_variable(&o.elf, "shown"));
+	assert_int_equal(elf_slot_of_variable(&o.elf, "own"), 0);
+	assert_int_equal(elf_slot_of_variable(&o.elf, "hidden"), 0);
+	assert_int_equal(elf_slot_of_variable(&o.elf, ""), 0);
+	file_unmap(&o.file);
+	need_command("cc -O1 -fPIC -shared -nostdlib -Wl,-Bsymbolic -o slots.so slots.c");
+	open_elf(&o, "slots.so"); /* the library uses its own variables, whatever the program has */
+	assert_int_equal(elf_slot_of_variable(&o.elf, "shown"), 0);
+	file_unmap(&o.file);
+}
+
 static void damaged_files_are_read_as_far_as_they_go(void **state)
 {
 	struct file_mapping file;
@@ -415,6 +442,7 @@ int main(void)
 		cmocka_unit_test(stubs_are_named_as_objdump_names_them),
 		cmocka_unit_test(stubs_of_other_machines_are_named),
 		cmocka_unit_test(code_is_sections_or_without_them_segments),
+		cmocka_unit_test(a_library_has_slots_for_the_variables_that_a_program_can_copy),
 		cmocka_unit_test(damaged_files_are_read_as_far_as_they_go),
 	};
 

@@ -190,6 +190,7 @@ static void begin_frozen(void)
 	w->s.fit = w->lang.n_owners = w->lang.is_over = 0;
 	w->lang.cursor = w->lang.unfilled = 0;
 	w->lang.python.is_wanted = w->lang.python.is_over = 0;
+	find_bases(w);
 }
 
 /* As walk_step(), which looks at the states of Python for the step that asks for them. */

@@ -273,11 +273,28 @@ static __always_inline bool take_code(__u32 slot, __u32 language, __u64 owner)
 	}
 }
 
+/* The base for places in a variable, as if it were the library's own one. */
+static __always_inline __u64 base_of(const struct runtime_variable *v, __u64 base)
+{
+	__u64 at;
+
+	if (!v->slot)
+		return base;
+	return read_word(base + v->slot, &at) ? at - v->own : 0;
+}
+
+static __always_inline void find_bases(struct work *w)
+{
+	w->lang.state_base = base_of(&w->lang.runtime.state_variable, w->lang.base);
+	w->lang.type_base = base_of(&w->lang.runtime.type_variable, w->lang.base);
+}
+
 static __always_inline void take_runtime(struct work *w, const struct lang_runtime *r,
 					 const struct mapping *m)
 {
 	w->lang.runtime = *r;
 	w->lang.base = m->start - m->file_off;
+	find_bases(w);
 }
 
 static __always_inline void remember_runtime(const struct work *w, const struct mapping *m,

@@ -97,7 +97,7 @@ static __always_inline bool perl_enter_stack(struct work *w, __u64 at)
 static __always_inline bool perl_find_interpreter(struct work *w)
 {
 	struct perl_walk *p = &w->lang.perl;
-	__u64 at = w->lang.base + w->lang.runtime.state;
+	__u64 at = w->lang.state_base + w->lang.runtime.state;
 
 	p->interpreter = at;
 	return w->lang.runtime.perl.is_global ||

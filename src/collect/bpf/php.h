@@ -58,7 +58,7 @@ static __always_inline bool php_thread_globals(const struct work *w, __u64 *glob
 
 	if (!tp || (l->globals == PHP_GLOBALS_SLOT && !read_word(w->lang.base + cache, &cache)) ||
 	    !read_word(tp + cache, &memory) || !memory ||
-	    !read_word(w->lang.base + w->lang.runtime.state, &off))
+	    !read_word(w->lang.state_base + w->lang.runtime.state, &off))
 		return false;
 	*globals = memory + off;
 	return true;
@@ -70,7 +70,7 @@ static __always_inline bool php_find_frames(struct work *w)
 
 	w->lang.n_waiting = 0;
 	if (w->lang.runtime.php.globals == PHP_GLOBALS_FIXED)
-		return read_word(w->lang.base + w->lang.runtime.state, &w->lang.cursor);
+		return read_word(w->lang.state_base + w->lang.runtime.state, &w->lang.cursor);
 	return php_thread_globals(w, &globals) &&
 	       read_word(globals + PHP_INNERMOST_FRAME, &w->lang.cursor);
 }

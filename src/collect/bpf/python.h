@@ -77,7 +77,7 @@ static __always_inline bool python_current_state(const struct work *w, __u64 *th
 
 	switch (l->current) {
 	case PYTHON_CURRENT_GLOBAL:
-		at = w->lang.base + l->current_at;
+		at = w->lang.state_base + l->current_at;
 		break;
 	case PYTHON_CURRENT_THREAD:
 		at = thread_pointer() + (__u64)(__s64)(__s32)l->current_at;
@@ -174,9 +174,9 @@ __attribute__((noinline)) int python_find_state(__u32 slot)
 	s = &w->lang.python;
 	s->state = s->n_found = s->is_wanted = 0;
 	s->is_over = 1;
-	s->is_broken =
-		s->n_used >= PYTHON_NESTED_MAX ||
-		!read_word(w->lang.base + w->lang.runtime.python.interpreters, &s->interpreter);
+	s->is_broken = s->n_used >= PYTHON_NESTED_MAX ||
+		       !read_word(w->lang.state_base + w->lang.runtime.python.interpreters,
+				  &s->interpreter);
 	if (!s->is_broken)
 		bpf_loop(PYTHON_STATES_MAX, python_next_state, &slot, 0);
 	s->is_broken = s->is_broken || s->state || s->interpreter;
@@ -206,8 +206,8 @@ static __always_inline bool python_has_several(const struct work *w)
 	const struct python_layout *l = &w->lang.runtime.python;
 	__u64 first, next;
 
-	return l->interpreters && read_word(w->lang.base + l->interpreters, &first) && first &&
-	       read_word(first + l->interpreter_next, &next) && next;
+	return l->interpreters && read_word(w->lang.state_base + l->interpreters, &first) &&
+	       first && read_word(first + l->interpreter_next, &next) && next;
 }
 
 /*
@@ -236,7 +236,8 @@ static __always_inline bool python_find_thread(__u32 slot, struct work *w, bool 
 		return true;
 	}
 	return !s->is_broken && !s->n_found &&
-	       thread_value(r->libc, w->lang.base + r->state, thread) && python_is_own(w, *thread);
+	       thread_value(r->libc, w->lang.state_base + r->state, thread) &&
+	       python_is_own(w, *thread);
 }
 
 /*
@@ -293,7 +294,7 @@ static __always_inline bool python_read_code(struct work *w, __u64 code, bool *i
 	*is_read = !bpf_probe_read_user(w->lang.code,
 					bounded(r->python.code_size, PYTHON_CODE_MAX - 1),
 					(const void *)code);
-	return *is_read && w->lang.code[1] == w->lang.base + r->code_type; /* ob_type */
+	return *is_read && w->lang.code[1] == w->lang.type_base + r->code_type; /* ob_type */
 }
 
 static __always_inline __u32 python_check(const struct work *w)

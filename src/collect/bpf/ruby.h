@@ -61,7 +61,7 @@ static __always_inline bool ruby_is_own(const struct ruby_layout *l, __u64 ec)
 static __always_inline bool ruby_find_frames(struct work *w)
 {
 	const struct ruby_layout *l = &w->lang.runtime.ruby;
-	__u64 at = w->lang.base + w->lang.runtime.state, ec;
+	__u64 at = w->lang.state_base + w->lang.runtime.state, ec;
 	struct ruby_ec context;
 
 	if (l->context == RUBY_CONTEXT_TLS && !thread_variable(w->lang.runtime.libc, at, &at))

@@ -75,6 +75,7 @@ struct python_search {
 struct language_walk {
 	struct lang_runtime runtime; /* language 0: none met yet */
 	__u64 base;                  /* lang/runtime.h */
+	__u64 state_base, type_base; /* the same for the runtime's state, and for its code_type */
 	__u64 cursor;                /* the next frame; 0: none */
 	__u64 limit;                 /* of the memory that has them (Ruby) */
 	__u64 jit_place;             /* in the loop; its unwind rule is that of compiled code */
