@@ -157,7 +157,8 @@ int begin_part(struct daemon *d, struct error *err)
 	return 0;
 }
 
-/* Begins a new part, or lets watch_part() try again. Losses by a full disk are reported elsewhere. */
+/* Begins a new part, or lets watch_part() try again. Losses by a full disk are reported elsewhere.
+ */
 static void try_part(struct daemon *d, const char *why)
 {
 	struct error err = { 0 };

@@ -78,13 +78,13 @@ struct daemon {
 	struct daemon_pace pace;
 	struct part_clock part;
 	const char *missed_part; /* the reason for a new part that could not begin yet, or NULL */
-	uint64_t rate_hz; /* present rate: settings.freq_hz, or less because of the budget */
+	uint64_t rate_hz;        /* present rate: settings.freq_hz, or less because of the budget */
 	/* fleet_rate.c: what the fleet asks for, 0: nothing; the last look, and change of rate. */
 	uint64_t fleet_hz, fleet_looked_ns, fleet_changed_ns;
 	/* closely_begin(): when it ends, 0: none runs; the rate to return to. */
 	uint64_t closely_until_ns, freq_before_hz;
 	bool is_paused, is_ending, is_renewing;
-	bool is_reload_due; /* SIGHUP came, and the settings are not read yet */
+	bool is_reload_due;            /* SIGHUP came, and the settings are not read yet */
 	struct daemon_settings before; /* the old events, in case that the new ones are refused */
 	bool has_before;
 
@@ -146,5 +146,6 @@ void stop_upkeep(struct daemon *d);
 /* Reopens the log, and reads the settings again (SIGHUP). */
 void begin_reload(struct daemon *d);
 
-/* Reads the settings if they are due. While the disk is slow they stay due: call it in each turn. */
+/* Reads the settings if they are due. While the disk is slow they stay due: call it in each turn.
+ */
 void go_on_reloading(struct daemon *d);

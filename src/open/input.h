@@ -120,12 +120,13 @@ struct fleet_wish {
 bool input_is_clickhouse(const char *path);
 void input_want_of_fleet(struct input *in, const struct fleet_wish *wish);
 
-/* The path of the fleet with the value of --fleet. The caller frees it. */
+/* The path of the fleet with the value of --fleet: URLs, or its directory. The caller frees it. */
 char *input_of_fleet(const char *urls);
 #define FLEET_OPTION(field)                                                                     \
 	{                                                                                       \
-		0, "fleet", "URL,…", OPT_STRING, (field), NULL,                                 \
-			"ask a fleet in ClickHouse, instead of -i",                             \
+		0, "fleet", "DIR|URL,…", OPT_STRING, (field), NULL,                             \
+			"ask the fleet in DIR or in ClickHouse, instead of -i",                 \
+			"*-i DIR* is the same. "                                                \
 			"The URLs are those of *assay fleet init*. *-i clickhouse:URL,…* is " \
 			"the same, in all commands. The header says which part of the fleet "   \
 			"the answer covers. With *--by host* or a filter *host:*, trees need "  \

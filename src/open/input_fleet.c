@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_question.h"
+#include "fleet/fleet_store.h"
 #include "open/input_state.h"
 #include "profile/key.h"
 
@@ -33,7 +34,8 @@ bool input_is_clickhouse(const char *path)
 
 char *input_of_fleet(const char *urls)
 {
-	return xasprintf(PREFIX "%s", urls);
+	return !strstr(urls, "://") && fleet_is_at(urls) ? xstrdup(urls)
+							 : xasprintf(PREFIX "%s", urls);
 }
 
 int input_open_clickhouse(struct input *in, const char *path, const struct query *q,

@@ -210,6 +210,9 @@ rows() {
 	[ "$status" = 1 ]
 	[[ "$output" == *"no host of fleet has samples here"* ]]
 	[ "$(assay report -i fleet --format json | jq -c .header.hosts)" = '{"with_samples":3,"asked":3}' ]
+	[ "$(assay report --fleet fleet --format json | jq -c .header.hosts)" = '{"with_samples":3,"asked":3}' ]
+	run -1 assay report --fleet none
+	[[ "$output" == *"'none' is not a URL"* ]]
 	# A host that can't be read is named.
 	for segment in fleet/db1/*/samples/current/0000.segment; do
 		echo garbage >"$segment"

@@ -244,7 +244,7 @@ static const struct command_example fleet_examples[] = {
 	  "the tables of two shards" },
 	{ "assay fleet load --clickhouse http://ch1:8123/fleet,http://ch2:8123/fleet /srv/fleet",
 	  "all blocks that are not there yet" },
-	{ "assay fleet enroll /srv/fleet web1 >token", "web1 may send to the gateway" },
+	{ "umask 077; assay fleet enroll /srv/fleet web1 >token", "web1 may send to the gateway" },
 	{ "assay fleet forget /srv/fleet web1", "web1 is gone, with its samples" },
 	{ NULL, NULL },
 };
