@@ -30,6 +30,7 @@ void block_encoder_init(struct block_encoder *e);
 void block_encoder_fini(struct block_encoder *e);
 uint64_t block_encoder_memory(const struct block_encoder *e);
 void block_encoder_reserve(struct block_encoder *e, uint32_t n_items);
+void block_encoder_release(struct block_encoder *e); /* frees the items */
 
 /* A code symbol. `image` and `name` are ids of the segment. */
 struct symbol_entry {

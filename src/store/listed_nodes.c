@@ -19,9 +19,11 @@ struct lister {
 	struct arcs *arcs;
 	const struct listed_node *nodes; /* the new ones; node i has the number first + i */
 	uint32_t first, n;
-	uint32_t *ranks;    /* by code: its number in the list */
-	uint32_t n_listed;  /* codes that new nodes have */
-	uint32_t *order;    /* the new nodes, in the order of their final numbers */
+	uint32_t *ranks;   /* by code: its number in the list */
+	uint32_t n_listed; /* codes that new nodes have */
+	/* The new nodes in the order of their final numbers: the first, and the next by node; + 1
+	 */
+	uint32_t top, *next;
 	uint32_t *disk_ids; /* by node: its final number */
 };
 
@@ -76,82 +78,83 @@ static void put_list(struct lister *l, struct buf *out)
 		column_write(&columns[i], l->e->packer, out);
 }
 
-/* Leaves the new nodes in l->order, by the numbers of their codes. */
-static void order_by_code(struct lister *l)
-{
-	cleanup(free_at_exit) uint32_t *starts = xcalloc((size_t)l->n_listed + 1, sizeof(*starts));
-	uint32_t at = 0;
-
-	for (uint32_t i = 0; i < l->n; i++)
-		starts[l->ranks[l->nodes[i].code]]++;
-	for (uint32_t i = 0; i < l->n_listed; i++) {
-		uint32_t n = starts[i];
-
-		starts[i] = at;
-		at += n;
-	}
-	for (uint32_t i = 0; i < l->n; i++)
-		l->order[starts[l->ranks[l->nodes[i].code]]++] = i;
-}
-
-/* The new nodes below each new node, by code: a chain of nodes + 1 that ends with 0. */
-struct children {
-	uint32_t *first, *next;
+/* Chains of nodes + 1, each of which ends with 0. */
+struct chains {
+	uint32_t *first; /* by new node: its children, by the numbers of their codes */
+	uint32_t *next;  /* by new node */
 };
 
-/* From the last code on, as each node is put in front of its chain. */
-static void link_children(const struct lister *l, const struct children *children)
+/* Returns the nodes of each code, by its number in the list. The caller frees it. */
+static uint32_t *chain_by_code(const struct lister *l, struct chains *c)
 {
-	for (uint32_t i = l->n; i-- > 0;) {
-		uint32_t node = l->order[i], parent = l->nodes[node].parent;
+	uint32_t *of_code = xcalloc((size_t)l->n_listed + 1, sizeof(*of_code));
 
-		if (parent < l->first)
-			continue;
-		children->next[node] = children->first[parent - l->first];
-		children->first[parent - l->first] = node + 1;
+	for (uint32_t i = 0; i < l->n; i++) {
+		uint32_t *first = &of_code[l->ranks[l->nodes[i].code]];
+
+		c->next[i] = *first;
+		*first = i + 1;
 	}
+	return of_code;
 }
 
-/* Puts the nodes below old nodes at the beginning of l->order. Returns their number. */
-static uint32_t put_top(struct lister *l)
+/* Those below old nodes are e->items afterwards, by the numbers of their codes. Returns how many.
+ */
+static uint32_t chain_by_parent(struct lister *l, struct chains *c, const uint32_t *of_code)
 {
-	uint32_t n = 0;
+	uint32_t n_top = 0, at;
 
 	for (uint32_t i = 0; i < l->n; i++)
-		n += l->nodes[i].parent < l->first;
-	block_encoder_reserve(l->e, n);
-	n = 0;
-	for (uint32_t i = 0; i < l->n; i++) {
-		uint32_t parent = l->nodes[l->order[i]].parent;
+		n_top += l->nodes[i].parent < l->first;
+	block_encoder_reserve(l->e, n_top);
+	at = n_top;
+	/* From the last code on, as each node is put in front of its chain. */
+	for (uint32_t code = l->n_listed; code-- > 0;)
+		for (uint32_t node = of_code[code], next; node; node = next) {
+			uint32_t parent = l->nodes[node - 1].parent;
 
-		if (parent < l->first)
-			l->e->items[n++] = (struct sort_item){ l->disk_ids[parent], l->order[i] };
-	}
-	sort_items(l->e->items, l->e->scratch, n);
-	for (uint32_t i = 0; i < n; i++)
-		l->order[i] = l->e->items[i].value;
-	return n;
+			next = c->next[node - 1];
+			if (parent < l->first) {
+				l->e->items[--at] =
+					(struct sort_item){ l->disk_ids[parent], node - 1 };
+				continue;
+			}
+			c->next[node - 1] = c->first[parent - l->first];
+			c->first[parent - l->first] = node;
+		}
+	return n_top;
+}
+
+/* Makes one chain of the nodes below old nodes, by the numbers of these. Returns its last node. */
+static uint32_t chain_top(struct lister *l, struct chains *c, uint32_t n_top)
+{
+	struct sort_item *items = l->e->items;
+
+	sort_items(items, l->e->scratch, n_top);
+	for (uint32_t i = 0; i < n_top; i++)
+		c->next[items[i].value] = i + 1 < n_top ? items[i + 1].value + 1 : 0;
+	l->top = n_top ? items[0].value + 1 : 0;
+	return n_top ? items[n_top - 1].value : 0;
 }
 
 /* Level by level, so parents come first, and the children of a node are together. */
 static void number_nodes(struct lister *l)
 {
-	struct children children = { xcalloc((size_t)l->n + 1, sizeof(uint32_t)),
-				     xcalloc((size_t)l->n + 1, sizeof(uint32_t)) };
-	uint32_t end;
+	struct chains c = { xcalloc((size_t)l->n + 1, sizeof(uint32_t)),
+			    xcalloc((size_t)l->n + 1, sizeof(uint32_t)) };
+	uint32_t *of_code = chain_by_code(l, &c), number = l->first, last;
 
-	l->order = xmalloc(((size_t)l->n + 1) * sizeof(*l->order));
-	order_by_code(l);
-	link_children(l, &children);
-	end = put_top(l);
-	for (uint32_t i = 0; i < l->n; i++) {
-		l->disk_ids[l->first + l->order[i]] = l->first + i;
-		for (uint32_t child = children.first[l->order[i]]; child;
-		     child = children.next[child - 1])
-			l->order[end++] = child - 1;
+	last = chain_top(l, &c, chain_by_parent(l, &c, of_code));
+	free(of_code);
+	/* The children of a node follow the last node so far. */
+	for (uint32_t node = l->top; node; node = c.next[node - 1]) {
+		l->disk_ids[l->first + node - 1] = number++;
+		c.next[last] = c.first[node - 1];
+		while (c.next[last])
+			last = c.next[last] - 1;
 	}
-	free(children.first);
-	free(children.next);
+	free(c.first);
+	l->next = c.next;
 }
 
 /* Writes the call of the code x. Returns true if the code is a new call, whose number follows. */
@@ -169,8 +172,8 @@ static void put_nodes(struct lister *l, struct buf *out)
 	uint32_t last_parent = 0, last_top = 0;
 
 	arcs_forget_calls(l->arcs);
-	for (uint32_t i = 0; i < l->n; i++) {
-		const struct listed_node *node = &l->nodes[l->order[i]];
+	for (uint32_t i = l->top; i; i = l->next[i - 1]) {
+		const struct listed_node *node = &l->nodes[i - 1];
 		uint32_t parent = l->disk_ids[node->parent], base = last_top;
 
 		column_put(&columns[PARENTS], parent - last_parent);
@@ -206,10 +209,11 @@ void listed_nodes_encode(struct block_encoder *e, struct buf *out, struct listed
 	find_codes(&l);
 	sort_codes(&l);
 	put_list(&l, out);
+	block_encoder_release(e);
 	number_nodes(&l);
 	put_nodes(&l, out);
 	free(l.ranks);
-	free(l.order);
+	free(l.next);
 }
 
 /* ---- reading ---- */

@@ -56,3 +56,11 @@ void listed_tree_end(struct listed_tree *t)
 	t->slots = (struct slots){ 0 };
 	arcs_end(&t->codes);
 }
+
+void listed_tree_drop_nodes(struct listed_tree *t)
+{
+	free(t->nodes.data);
+	t->nodes.data = NULL;
+	t->nodes.cap = 0;
+	arcs_fini(&t->codes);
+}

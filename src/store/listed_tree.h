@@ -25,5 +25,7 @@ uint64_t listed_tree_memory(const struct listed_tree *t);
 /* The child of `parent` with this code. A new node has the next number. */
 uint32_t listed_tree_child(struct listed_tree *t, uint32_t parent, const struct code_addr *code);
 
-/* Frees what finds nodes: none is added any more. */
+/* Frees what finds nodes: none is added any more. Then the nodes can go, too: their number stays.
+ */
 void listed_tree_end(struct listed_tree *t);
+void listed_tree_drop_nodes(struct listed_tree *t);

@@ -64,6 +64,19 @@ static void encode_times(struct store *s, struct block_header *h)
 		encode_block_times(s, h);
 }
 
+void native_number_nodes(struct store *s, struct buf *out)
+{
+	struct segment_tables *t = &s->tables;
+
+	while (t->disk_ids.n < segment_tables_nodes(t))
+		vec_push(&t->disk_ids, 0);
+	if (s->lists_codes)
+		listed_nodes_encode(&s->encoder, out, &t->listed, t->done[TABLE_NODES],
+				    t->disk_ids.data);
+	else
+		nodes_encode(&s->encoder, out, &t->tree, t->done[TABLE_NODES], t->disk_ids.data);
+}
+
 /* Packs the open block into s->sections and completes the header, which has its kind and times. */
 static void encode_block(struct store *s, struct block_header *h)
 {
@@ -76,14 +89,11 @@ static void encode_block(struct store *s, struct block_header *h)
 		h->first_id[i] = t->done[i];
 		h->n_ids[i] = now[i] - t->done[i];
 	}
-	while (t->disk_ids.n < segment_tables_nodes(t))
-		vec_push(&t->disk_ids, 0);
-	if (h->n_ids[TABLE_NODES] && s->lists_codes)
-		listed_nodes_encode(&s->encoder, &s->sections[SECTION_NODES], &t->listed,
-				    t->done[TABLE_NODES], t->disk_ids.data);
+	if (s->nodes.len)
+		buf_bytes(&s->sections[SECTION_NODES], s->nodes.data, s->nodes.len);
 	else if (h->n_ids[TABLE_NODES])
-		nodes_encode(&s->encoder, &s->sections[SECTION_NODES], &t->tree,
-			     t->done[TABLE_NODES], t->disk_ids.data);
+		native_number_nodes(s, &s->sections[SECTION_NODES]);
+	buf_fini(&s->nodes);
 	h->n_rows = is_group(h->kind) ? (uint32_t)s->group.rows.n : s->tally.n;
 	if (s->times.n)
 		vec_reserve(&s->places, s->tally.n);
@@ -230,6 +240,7 @@ static void next_segment(struct store *s)
 	s->size_bytes = 0;
 	segment_tables_fini(&s->tables);
 	segment_tables_init(&s->tables, s->images, s->strings);
+	buf_fini(&s->nodes);
 	s->hashes.n = 0;
 	s->group.next_class = 0;
 }
@@ -445,6 +456,7 @@ static void store_free(struct store *s)
 	block_encoder_fini(&s->encoder);
 	for (int i = 0; i < N_SECTIONS; i++)
 		buf_fini(&s->sections[i]);
+	buf_fini(&s->nodes);
 	buf_fini(&s->out);
 	buf_fini(&s->info);
 	free(s->dir);

@@ -2,6 +2,8 @@
 /* The native store for callers whose rows are of a tree already. */
 #include "store/native_state.h"
 
+#include "base/reserve.h"
+
 bool native_store_end_block(struct store *s, int *r, struct error *err)
 {
 	uint32_t number = s->number;
@@ -61,11 +63,26 @@ struct native_place native_store_step(struct store *s, struct native_place paren
 	return (struct native_place){ node };
 }
 
+/* Packed alone, the nodes need their memory before the rows are sorted and packed. */
+static void pack_nodes(struct store *s)
+{
+	struct segment_tables *t = &s->tables;
+	cleanup(reserve_drop) struct reserve room = { 0 };
+
+	if (t->done[TABLE_NODES] == segment_tables_nodes(t) ||
+	    segment_tables_reserve(t, s->tally.n, &room) < 0)
+		return;
+	native_number_nodes(s, &s->nodes);
+	listed_tree_drop_nodes(&t->listed);
+}
+
 void native_store_end_rows(struct store *s)
 {
 	listed_tree_end(&s->tables.listed);
 	tally_end(&s->tally);
 	vec_fini(&s->hashes);
+	if (s->lists_codes)
+		pack_nodes(s);
 }
 
 uint32_t native_store_class(struct store *s, const struct profile_class *class)

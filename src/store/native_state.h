@@ -63,8 +63,12 @@ struct store {
 	uint64_t group_period;
 	struct block_encoder encoder;
 	bool lists_codes; /* tables.listed has the nodes */
+	struct buf nodes; /* of the next block, if they were packed before its rows */
 	struct buf sections[N_SECTIONS], out;
 };
+
+/* Numbers the nodes that are not written yet, and packs them. Other nodes keep their numbers. */
+void native_number_nodes(struct store *s, struct buf *out);
 
 /* Starts s->out. The header and INFO of a segment are written with its first block of samples. */
 void native_begin_out(struct store *s);

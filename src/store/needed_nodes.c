@@ -119,6 +119,30 @@ static void take_nodes(struct segment_file *f, struct node_set *set, struct foun
 	*found = (struct found_nodes){ 0 };
 }
 
+int replaced_code_compare(const void *a, const void *b)
+{
+	const struct code_addr *x = &((const struct replaced_code *)a)->from;
+	const struct code_addr *y = &((const struct replaced_code *)b)->from;
+
+	if (x->image.n != y->image.n)
+		return x->image.n < y->image.n ? -1 : 1;
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static void replace_codes(struct segment_file *f)
+{
+	for (uint32_t i = 1; f->replaced.n && i < f->seg.n_nodes; i++) {
+		struct replaced_code *found, key = { .from = f->seg.nodes[i].code };
+
+		if (f->seg.images[key.from.image.n].kind != IMAGE_JIT)
+			continue;
+		found = bsearch(&key, f->replaced.data, f->replaced.n, sizeof(key),
+				replaced_code_compare);
+		if (found)
+			f->seg.nodes[i].code = found->to;
+	}
+}
+
 int segment_load_nodes_of(struct segment *segment, uint32_t first, uint32_t end)
 {
 	struct segment_file *f = segment_file_of(segment);
@@ -135,6 +159,7 @@ int segment_load_nodes_of(struct segment *segment, uint32_t first, uint32_t end)
 	if (!r) {
 		take_nodes(f, set, &found);
 		f->needed = take_ptr(set);
+		replace_codes(f);
 	}
 	node_set_free(set);
 	vec_fini(&found);
@@ -150,9 +175,10 @@ void segment_drop_nodes(struct segment *segment)
 {
 	struct segment_file *f = segment_file_of(segment);
 
-	if (!f->needed || f->keeps_nodes)
+	if (!f->needed)
 		return;
 	node_set_free(take_ptr(f->needed));
+	row_reader_free(take_ptr(f->reader));
 	f->seg.nodes = xrealloc(f->seg.nodes, 1, sizeof(*f->seg.nodes));
 	f->seg.n_nodes = f->cap[TABLE_NODES] = 1;
 	file_rest(&f->map, 0, f->map.size);

@@ -31,6 +31,14 @@ void block_encoder_reserve(struct block_encoder *e, uint32_t n_items)
 	e->scratch = xrealloc(e->scratch, e->items_cap, sizeof(*e->scratch));
 }
 
+void block_encoder_release(struct block_encoder *e)
+{
+	free(e->items);
+	free(e->scratch);
+	e->items = e->scratch = NULL;
+	e->items_cap = 0;
+}
+
 uint64_t block_encoder_memory(const struct block_encoder *e)
 {
 	uint64_t n = packer_memory(e->packer) + 2 * (uint64_t)e->items_cap * sizeof(*e->items);

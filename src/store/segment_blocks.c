@@ -139,7 +139,12 @@ void segment_shift(struct segment *seg, uint64_t shift_ns)
 
 void segment_own(struct segment *seg, const struct file_mapping *map)
 {
-	segment_file_of(seg)->map = *map;
+	struct segment_file *f = segment_file_of(seg);
+
+	f->map = *map;
+	/* Few of its pages are read again soon: those of some blocks. */
+	if (f->has_later)
+		file_rest(&f->map, 0, f->map.size);
 }
 
 void segment_limit_counters(struct segment *seg, uint32_t n_counters)

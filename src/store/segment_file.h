@@ -62,6 +62,11 @@ struct later_nodes {
 	uint64_t hash;
 };
 
+/* Code of nodes that becomes other code when they are read (store/trampolines.h). */
+struct replaced_code {
+	struct code_addr from, to;
+};
+
 struct segment_file {
 	struct segment seg; /* first member: a pointer to the segment is a pointer to this struct */
 	char *name;
@@ -75,13 +80,16 @@ struct segment_file {
 	VEC(struct unread) unread;
 	bool has_later; /* its nodes are read later, also if no section of them is whole */
 	VEC(struct later_nodes) later;
-	struct node_set *needed;   /* of later nodes: those that are there; NULL: none */
-	bool keeps_nodes;          /* they were changed, so they stay */
-	struct file_mapping map;   /* the mapping of the bytes, if the segment owns one */
-	struct row_reader *reader; /* for segment_read_rows(); made at the first use */
-	uint64_t n_holes;          /* ids whose definition was damaged */
-	uint64_t shift_ns;         /* what segment_shift() added to all times; may wrap around */
+	struct node_set *needed;            /* of later nodes: those that are there; NULL: none */
+	VEC(struct replaced_code) replaced; /* of later nodes, by `from` */
+	struct file_mapping map;            /* the mapping of the bytes, if the segment owns one */
+	struct row_reader *reader;          /* for segment_read_rows(); made at the first use */
+	uint64_t n_holes;                   /* ids whose definition was damaged */
+	uint64_t shift_ns; /* what segment_shift() added to all times; may wrap around */
 };
+
+/* For qsort(3) and bsearch(3). */
+int replaced_code_compare(const void *a, const void *b);
 
 static inline struct segment_file *segment_file_of(const struct segment *seg)
 {

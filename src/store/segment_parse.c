@@ -114,6 +114,7 @@ void segment_free(struct segment *seg)
 	free(f->name);
 	vec_fini(&f->unread);
 	vec_fini(&f->later);
+	vec_fini(&f->replaced);
 	node_set_free(f->needed);
 	arena_free(f->arena);
 	row_reader_free(f->reader);

@@ -68,8 +68,8 @@ static void find_codes(struct segment **segments, uint32_t n, struct trampoline_
 		qsort(codes->data, codes->n, sizeof(*codes->data), by_place);
 }
 
-/* The last function that begins at or before the byte, or NULL. */
-static const struct trampoline_code *find_code(const struct trampoline_codes *codes,
+/* The last function of the image that begins at or before the byte, or NULL. */
+static const struct trampoline_code *last_code(const struct trampoline_codes *codes,
 					       const struct image *image, uint64_t byte)
 {
 	size_t low = 0, high = codes->n;
@@ -84,10 +84,16 @@ static const struct trampoline_code *find_code(const struct trampoline_codes *co
 			high = middle;
 	}
 	c = low ? &codes->data[low - 1] : NULL;
-	return c && c->pid == image->pid && byte - c->start < c->size &&
-			       !strcmp(c->image, image->path)
-		       ? c
-		       : NULL;
+	return c && c->pid == image->pid && !strcmp(c->image, image->path) ? c : NULL;
+}
+
+/* The function that holds the byte, or NULL. */
+static const struct trampoline_code *find_code(const struct trampoline_codes *codes,
+					       const struct image *image, uint64_t byte)
+{
+	const struct trampoline_code *c = last_code(codes, image, byte);
+
+	return c && byte - c->start < c->size ? c : NULL;
 }
 
 /* What a segment got: images by file, and functions by image and name. */
@@ -163,6 +169,26 @@ static struct code_addr place_function(struct placed *p, const struct trampoline
 	return (struct code_addr){ symbol.image, symbol.offset + 1 };
 }
 
+/* Nodes that are read later get the new code then. */
+static void note_replaced(struct segment_file *f, struct code_addr from, struct code_addr to)
+{
+	if (f->has_later)
+		vec_push(&f->replaced, (struct replaced_code){ from, to });
+}
+
+static void sort_replaced(struct segment_file *f)
+{
+	size_t n = 0;
+
+	if (f->replaced.n)
+		qsort(f->replaced.data, f->replaced.n, sizeof(*f->replaced.data),
+		      replaced_code_compare);
+	for (size_t i = 0; i < f->replaced.n; i++)
+		if (!n || replaced_code_compare(&f->replaced.data[n - 1], &f->replaced.data[i]))
+			f->replaced.data[n++] = f->replaced.data[i];
+	f->replaced.n = n;
+}
+
 static void place_nodes(struct segment *segment, const struct trampoline_codes *codes)
 {
 	struct placed p = { .segment = segment };
@@ -173,18 +199,32 @@ static void place_nodes(struct segment *segment, const struct trampoline_codes *
 		struct tree_node *node = &segment->nodes[i];
 		const struct image *image = &segment->images[node->code.image.n];
 		const struct trampoline_code *code;
+		struct code_addr to;
 
 		/* most are callers, whose call is one byte back */
 		if (image->kind != IMAGE_JIT || !node->code.offset)
 			continue;
 		code = find_code(codes, image, node->code.offset - 1);
-		if (code)
-			node->code = place_function(&p, code);
+		if (!code)
+			continue;
+		to = place_function(&p, code);
+		note_replaced(segment_file_of(segment), node->code, to);
+		node->code = to;
 	}
+	sort_replaced(segment_file_of(segment));
 	strings_fini(&p.files);
 	strings_fini(&p.functions);
 	vec_fini(&p.images);
 	vec_fini(&p.slots);
+}
+
+static bool has_codes(const struct segment *segment, const struct trampoline_codes *codes)
+{
+	for (uint32_t i = 0; i < segment->n_images; i++)
+		if (segment->images[i].kind == IMAGE_JIT &&
+		    last_code(codes, &segment->images[i], UINT64_MAX))
+			return true;
+	return false;
 }
 
 int segments_place_trampolines(struct segment **segments, uint32_t n)
@@ -194,10 +234,12 @@ int segments_place_trampolines(struct segment **segments, uint32_t n)
 
 	find_codes(segments, n, &codes);
 	for (uint32_t i = 0; codes.n && i < n && !r; i++) {
-		segment_file_of(segments[i])->keeps_nodes = true;
+		if (!has_codes(segments[i], &codes))
+			continue;
 		r = segment_load_nodes(segments[i]);
 		if (!r)
 			place_nodes(segments[i], &codes);
+		segment_drop_nodes(segments[i]);
 	}
 	vec_fini(&codes);
 	return r;

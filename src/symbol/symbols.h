@@ -158,6 +158,8 @@ struct symbol {
 	const char *name_end; /* bracketed (stripped): the next known symbol; NULL otherwise */
 };
 struct symbol symbol_get(const struct symbol_table *t, uint32_t index);
+/* The same without its name: fewer pages of a mapped index are read. */
+struct symbol symbol_place(const struct symbol_table *t, uint32_t index);
 uint32_t symbol_count(const struct symbol_table *t);
 
 /* Gives back the memory of an index that is mapped. Its next use reads the file again. */

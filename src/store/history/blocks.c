@@ -68,9 +68,9 @@ static int by_start(const void *a, const void *b)
 int part_buckets(const char *part, uint64_t bucket_ns, struct block_buckets *out, struct error *err)
 {
 	struct bucket_list list = { bucket_ns, out };
-	const struct block_filter filter = { .takes = list_bucket,
-					     .context = &list,
-					     .until_ns = UINT64_MAX };
+	const struct block_filter filter = {
+		.takes = list_bucket, .context = &list, .until_ns = UINT64_MAX, .nodes_later = true
+	};
 	cleanup(session_close_at_exit) struct session *s = NULL;
 	uint64_t written_ns = part_written_ns(part); /* before its end is looked for */
 	int r = session_open_blocks(part, &filter, &s, err);

@@ -136,11 +136,20 @@ struct code_addr functions_place(struct functions *f, struct code_addr code, enu
 	if (index == NO_SYMBOL)
 		return (struct code_addr){ code.image,
 					   image_is_of_process(image) ? 0 : code.offset };
-	symbol = symbol_get(of->table, index);
+	symbol = symbol_place(of->table, index);
 	if (of->is_given && !of->is_used[index])
 		of->is_used[index] = 1;
 	return (struct code_addr){ code.image,
 				   symbol.offset + (use == CODE_CALLER || symbol.size > 1) };
+}
+
+/* Some indexes have a million functions: in stripped files, each is between two known ones. */
+#define LARGE_TABLE 100000u
+
+bool functions_are_many(const struct functions *f, image_id image)
+{
+	return image.n < f->of_image.n && f->of_image.data[image.n].table &&
+	       symbol_count(f->of_image.data[image.n].table) > LARGE_TABLE;
 }
 
 void functions_rest(const struct functions *f, image_id image)

@@ -46,5 +46,8 @@ struct code_addr functions_place(struct functions *f, struct code_addr code, enu
 /* Gives back the memory that the image's names are mapped to, until its next functions_place(). */
 void functions_rest(const struct functions *f, image_id image);
 
+/* Whether the names of the image take so much memory that some of it should rest in between. */
+bool functions_are_many(const struct functions *f, image_id image);
+
 /* Tells a store the given names of the functions that functions_place() has found so far. */
 void functions_name(struct functions *f, struct store *store);

@@ -490,7 +490,7 @@ static bool goes_by_source(const struct merge *m)
 }
 
 /* Rows whose nodes are in memory at once. Fewer rows would need more time: nodes are read again. */
-#define ROWS_AT_ONCE 32768u
+#define ROWS_AT_ONCE 16384u
 
 static uint32_t end_at_once(const struct segment *segment, uint32_t block)
 {
@@ -538,6 +538,7 @@ static int add_by_source(struct merge *m, struct error *err)
 	for (uint32_t i = 0; i < m->n_sources && r >= 0; i++)
 		r = add_source(m, &m->sources[i], err);
 	functions_name(m->names.functions, m->store);
+	merge_names_end_functions(&m->names);
 	native_store_end_rows(m->store);
 	return r;
 }

@@ -47,6 +47,11 @@ void merge_names_to_functions(struct merge_names *m, const struct session *from,
 		       &(struct code_symbol){ .image = m->other, .size = 1, .name = OTHER_NAME });
 }
 
+void merge_names_end_functions(struct merge_names *m)
+{
+	functions_free(take_ptr(m->functions));
+}
+
 void merge_names_fini(struct merge_names *m)
 {
 	for (uint32_t s = 0; s < m->n_segments; s++)

@@ -26,6 +26,8 @@ void merge_names_init(struct merge_names *m, const struct session *from);
 /* From now on, code becomes the starts of functions. The segments must outlive `m`. */
 void merge_names_to_functions(struct merge_names *m, const struct session *from,
 			      struct symbolizer *symbols);
+/* Frees what only finding functions needs. */
+void merge_names_end_functions(struct merge_names *m);
 void merge_names_fini(struct merge_names *m);
 
 /* Returns the class with the ids of `m`. */

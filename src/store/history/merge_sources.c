@@ -115,7 +115,7 @@ static uint8_t *find_uses(const struct merge *m, const struct source *s)
 }
 
 /* Nodes that are sorted at once. */
-#define SORTED_NODES 16384u
+#define SORTED_NODES 8192u
 
 struct node_list {
 	struct sort_item items[SORTED_NODES], scratch[SORTED_NODES];
@@ -143,8 +143,9 @@ struct last_code {
 	uint32_t places[N_CODE_USES];
 };
 
-/* Pages of names are given back after so many places, which are in the order of the file. */
-#define PLACES_AT_ONCE 256u
+/* Of a large index, pages are given back after so many places, which are in the order of the file.
+ */
+#define PLACES_AT_ONCE 32u
 
 static uint32_t find_place(struct merge *m, struct source *s, struct last_code *last,
 			   enum code_use use)
@@ -157,7 +158,8 @@ static uint32_t find_place(struct merge *m, struct source *s, struct last_code *
 	if (!s->offsets.n || s->offsets.data[s->offsets.n - 1] != offset)
 		vec_push(&s->offsets, offset);
 	last->places[use] = (uint32_t)s->offsets.n - 1;
-	if (s->offsets.n % PLACES_AT_ONCE == 0)
+	if (s->offsets.n % PLACES_AT_ONCE == 0 &&
+	    functions_are_many(m->names.functions, last->code.image))
 		functions_rest(m->names.functions, last->code.image);
 	return last->places[use];
 }

@@ -499,6 +499,16 @@ bool symbol_is_go(const struct symbol_table *t, uint32_t i)
 	return index_language(&t->index, i) == NAME_GO;
 }
 
+struct symbol symbol_place(const struct symbol_table *t, uint32_t i)
+{
+	const struct index *ix = &t->index;
+
+	return i < ix->n ? (struct symbol){ .offset = ix->starts[i],
+					    .size = ix->sizes[i],
+					    .name = "" }
+			 : (struct symbol){ .name = "" };
+}
+
 struct symbol symbol_get(const struct symbol_table *t, uint32_t i)
 {
 	const struct index *ix = &t->index;
