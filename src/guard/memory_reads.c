@@ -30,6 +30,7 @@ struct reader {
 	void (*work)(void *);             /* NULL: none */
 	void *arg;
 	bool is_ending;
+	int32_t pid; /* of the work's reads; 0: of none so far */
 	/* Since when a read goes on, NO_READ or GIVEN_UP. Who changes it first has the thread. */
 	_Atomic uint64_t since_ns;
 	_Atomic int32_t tid;
@@ -358,6 +359,18 @@ static bool is_stuck(const struct memory_reads *r, int32_t pid)
 	return false;
 }
 
+/* Work of a work. */
+static int run_within(struct memory_reads *r, int32_t pid, void (*work)(void *), void *arg)
+{
+	if (is_stuck(r, pid))
+		return -EACCES;
+	own->pid = pid;
+	own->spent_ns = 0;
+	own->delay_ns = thread_delay_ns(own->schedule_fd);
+	work(arg);
+	return is_spent(own) ? -ETIMEDOUT : 0;
+}
+
 int memory_reads_run(struct memory_reads *r, int32_t pid, void (*work)(void *), void *arg)
 {
 	struct reader *reader;
@@ -367,6 +380,8 @@ int memory_reads_run(struct memory_reads *r, int32_t pid, void (*work)(void *), 
 		work(arg);
 		return 0;
 	}
+	if (own)
+		return run_within(r, pid, work, arg);
 	forget_ended(r);
 	if (is_stuck(r, pid))
 		return -EACCES;
@@ -376,6 +391,7 @@ int memory_reads_run(struct memory_reads *r, int32_t pid, void (*work)(void *), 
 	pthread_mutex_lock(&reader->lock);
 	reader->work = work;
 	reader->arg = arg;
+	reader->pid = pid;
 	reader->spent_ns = 0;
 	reader->budget_ns = MEMORY_READS_LONGEST * r->limit_ns;
 	signal_without_lock(reader, &reader->has_come);
@@ -386,6 +402,7 @@ int memory_reads_run(struct memory_reads *r, int32_t pid, void (*work)(void *), 
 		return has_spent ? -ETIMEDOUT : 0;
 	pthread_detach(r->thread);
 	/* n_stuck is below MEMORY_READS_STUCK_MAX, or there would be no thread. */
-	r->stuck[r->n_stuck++] = (struct stuck_read){ pid, take_ptr(r->reader) };
+	r->stuck[r->n_stuck++] = (struct stuck_read){ reader->pid, reader };
+	r->reader = NULL;
 	return -ETIME;
 }

@@ -60,7 +60,9 @@ void memory_reads_free(struct memory_reads *r);
  *	-EAGAIN     it did not run, as the system has no thread left, or too many were given up
  *	-ETIMEDOUT  it ran to its end, but its reads together took too long
  *
- * With `r` NULL, the caller itself runs it.
+ * With `r` NULL, the caller itself runs it. Work may call this function for parts of it, each with
+ * reads of another process. If a read of such a part does not end, the whole work is given up, and
+ * it is the part's process that is not read any more.
  */
 int memory_reads_run(struct memory_reads *r, int32_t pid, void (*work)(void *arg), void *arg);
 

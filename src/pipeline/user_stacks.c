@@ -11,14 +11,13 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/thread.h"
-#include "guard/limits.h"
 #include "guard/memory_reads.h"
 #include "machine/address_space.h"
 #include "lang/hotspot.h"
 #include "machine/image_file.h"
 #include "perfdata/record.h"
 #include "perfdata/regs.h"
+#include "pipeline/follow_time.h"
 #include "pipeline/table_files.h"
 #include "pipeline/trampolines.h"
 #include "unwind/library.h"
@@ -74,10 +73,8 @@ struct user_stacks {
 	bool is_late;    /* and went on without it, */
 	bool is_missing; /* or an image without a file */
 	struct table_waits waits;
-	uint64_t n_learnt;    /* user_stacks_n_learnt() */
-	uint64_t followed_ns; /* by walks of copies that follow code, besides those waits */
-	bool has_delay_fd;
-	int delay_fd; /* of the thread that walks (thread_open_delay()); -1: not known */
+	uint64_t n_learnt; /* user_stacks_n_learnt() */
+	struct follow_time follow;
 	uint64_t pcs[MAX_WALKED];
 };
 
@@ -102,7 +99,7 @@ struct user_stacks *user_stacks_new(const struct user_stacks_config *config)
 		.in_background = true, .has_debug_files = true, .finder = config->finder });
 	s->unwinder = unwinder_new();
 	s->reads = s->proc ? memory_reads_new(MEMORY_READ_NS) : NULL;
-	s->delay_fd = -1;
+	follow_time_init(&s->follow);
 	return s;
 }
 
@@ -111,7 +108,7 @@ void user_stacks_free(struct user_stacks *s)
 	if (!s)
 		return;
 	memory_reads_free(s->reads);
-	close_at_exit(&s->delay_fd);
+	follow_time_fini(&s->follow);
 	unwinder_free(s->unwinder);
 	unwind_library_free(s->library);
 	vec_foreach (&s->images, known) {
@@ -499,7 +496,9 @@ static struct user_chain walk_copied(struct user_stacks *s, int32_t pid,
 		while (trampolines_learn(s->trampolines, s->reads));
 		return w.chain;
 	}
-	result = walk_without_reads(s, &w) ? 0 : memory_reads_run(s->reads, pid, walk_of_work, &w);
+	result = !memory_reads_here() && walk_without_reads(s, &w)
+			 ? 0
+			 : memory_reads_run(s->reads, pid, walk_of_work, &w);
 	if (!result)
 		return w.chain;
 	if (result == -ETIME) /* the old one is in use for ever */
@@ -511,6 +510,20 @@ static struct user_chain walk_copied(struct user_stacks *s, int32_t pid,
 	else
 		java_stacks_read_nothing(s->java);
 	return walk_from_registers(s, pid, thread, stack, stack_size, is_whole);
+}
+
+bool user_stacks_run(struct user_stacks *s, void (*walks)(void *), void *arg)
+{
+	int result = memory_reads_run(s->reads, 0, walks, arg);
+
+	if (result == -ETIME) { /* the old one is in use for ever */
+		s->unwinder = unwinder_new();
+		follow_time_end(&s->follow, s->reads, s->waits.waited_ns);
+		return false;
+	}
+	if (result == -EAGAIN)
+		walks(arg);
+	return true;
 }
 
 struct memory_reads *user_stacks_reads(struct user_stacks *s)
@@ -530,46 +543,11 @@ static void begin_runtimes(struct user_stacks *s, int32_t pid, const struct thre
 		s->has_v8 = v8_stacks_begin(s->v8, pid, thread, time_ns, s->regs.value);
 }
 
-/* How long the thread that walks, and the one that reads for it, have had no CPU. */
-static uint64_t delay_of_threads(struct user_stacks *s)
+/* Its limit is that of all walks. */
+static void begin_following(struct user_stacks *s, bool is_wait)
 {
-	if (!s->has_delay_fd)
-		s->delay_fd = thread_open_delay();
-	s->has_delay_fd = true;
-	return thread_delay_ns(s->delay_fd) + memory_reads_delay_ns(s->reads);
-}
-
-/* A walk that follows code. */
-struct follow_time {
-	uint64_t start_ns, waited_ns;
-	uint64_t delay_ns; /* UINT64_MAX: the limit is far away, so delays do not matter */
-};
-
-static struct follow_time begin_following(struct user_stacks *s)
-{
-	bool is_near = s->followed_ns >= FOLLOWS_NS / 2;
-
-	return (struct follow_time){ clock_monotonic_ns(), s->waits.waited_ns,
-				     is_near ? delay_of_threads(s) : UINT64_MAX };
-}
-
-/* On a busy machine, most of the time of a walk may be a wait for a CPU. */
-static void end_following(struct user_stacks *s, const struct follow_time *t)
-{
-	uint64_t ns = clock_monotonic_ns() - t->start_ns - (s->waits.waited_ns - t->waited_ns);
-	uint64_t delay_ns = t->delay_ns == UINT64_MAX ? 0 : delay_of_threads(s);
-
-	if (delay_ns > t->delay_ns)
-		ns -= MIN(ns, delay_ns - t->delay_ns);
-	s->followed_ns += ns;
-}
-
-/* Processes choose how many reads their code takes, and how long a read does. */
-static void keep_time_limit(struct user_stacks *s, uint64_t now_ns, bool is_wait)
-{
-	uint64_t all_ns = FOLLOWS_NS + (now_ns - s->waits.start_ns) / 100 * FOLLOWS_PERCENT;
-
-	if (s->followed_ns < (is_wait ? all_ns / 2 : all_ns))
+	follow_time_begin(&s->follow, s->reads, s->waits.waited_ns);
+	if (!follow_time_is_over(&s->follow, s->waits.start_ns, is_wait))
 		return;
 	java_stacks_read_nothing(s->java);
 	v8_stacks_read_nothing(s->v8);
@@ -630,7 +608,6 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 					const struct user_copy *copy, enum table_patience patience)
 {
 	struct user_chain chain;
-	struct follow_time time = { 0 };
 
 	s->patience = patience;
 	s->is_in_kernel = copy->is_in_kernel;
@@ -638,15 +615,12 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64, .is_i386 = copy->is_i386 };
 	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
 	begin_runtimes(s, pid, thread, copy->time_ns, true);
-	if (s->follows_code) {
-		time = begin_following(s);
-		keep_time_limit(s, time.start_ns, copy->is_wait);
-	}
+	if (s->follows_code)
+		begin_following(s, copy->is_wait);
 	chain = walk_copied(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);
 	end_runtimes(s, &chain);
 	s->n_learnt += s->has_v8 || (s->follows_code && s->java && java_stacks_has_learnt(s->java));
-	if (time.start_ns)
-		end_following(s, &time);
+	follow_time_end(&s->follow, s->reads, s->waits.waited_ns);
 	return chain;
 }
 
@@ -691,10 +665,10 @@ uint64_t user_stacks_generation(const struct user_stacks *s)
 void user_stacks_charge(struct user_stacks *s, uint64_t waited_ns, uint64_t followed_ns)
 {
 	s->waits.waited_ns += waited_ns;
-	s->followed_ns += followed_ns;
+	s->follow.all_ns += followed_ns;
 }
 
 uint64_t user_stacks_followed_ns(const struct user_stacks *s)
 {
-	return s->followed_ns;
+	return s->follow.all_ns;
 }

@@ -96,6 +96,14 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 					const struct user_copy *copy, enum table_patience patience);
 
 /*
+ * Calls `walks`, which walks several copies, with one handover to the thread that reads memory. A
+ * handover costs more than most walks do. False: a read took too long, and `walks` was given up in
+ * the midst of a walk. That one is to be walked again without this function, as its process is not
+ * read any more.
+ */
+bool user_stacks_run(struct user_stacks *s, void (*walks)(void *arg), void *arg);
+
+/*
  * The unwind table of an image that process `pid` has mapped. Returns false while the table is
  * being built: ask again later. *table stays NULL if the image has no table. A table stays valid
  * until user_stacks_free().

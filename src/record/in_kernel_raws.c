@@ -241,53 +241,121 @@ static bool does_wait(const struct raw_stack_message *raw, enum table_patience p
 	return is_copy(raw) ? copies_wait : is_in_vain && patience == TABLE_LATER;
 }
 
+/* All raw stacks of a turn, oldest first. */
+struct turn {
+	struct in_kernel *k;
+	uint64_t until_ns;
+	bool may_wait, is_in_vain, copies_wait;
+	struct raw_limits limits;
+	size_t at;   /* the next one */
+	size_t kept; /* bytes of those that stay */
+	size_t n_copies;
+	uint64_t oldest_ns; /* of those that stay */
+};
+
+static struct raw_stack_message *next_raw(const struct turn *t)
+{
+	return (struct raw_stack_message *)(t->k->raws.data + t->at);
+}
+
+static enum table_patience patience_now(const struct turn *t)
+{
+	return t->may_wait                           ? TABLE_AWAITED
+	       : is_overdue(t->k, t->at, &t->limits) ? TABLE_GIVEN_UP
+						     : TABLE_LATER;
+}
+
+/* Whether the next stack is walked in this turn. */
+static bool is_due(const struct turn *t)
+{
+	return next_raw(t)->time_ns <= t->until_ns &&
+	       !does_wait(next_raw(t), patience_now(t), t->is_in_vain, t->copies_wait);
+}
+
+/* It may be given up in the midst of a walk: then it is called again for the same stack. */
+static void walk_next(struct turn *t)
+{
+	struct in_kernel *k = t->k;
+	struct raw_stack_message *raw = next_raw(t);
+	size_t size = raw_stack_size(raw);
+	bool is_of_turn = raw->time_ns <= t->until_ns, is_walked;
+
+	is_walked = is_due(t) && walk_raw(k, raw, patience_now(t));
+	t->n_copies += is_copy(raw) && is_due(t);
+	if (!is_walked) {
+		k->is_stalled |= is_of_turn && !is_copy(raw);
+		if (is_copy(raw))
+			k->copy_ns = MIN(k->copy_ns, raw->time_ns);
+		t->oldest_ns = MIN(t->oldest_ns, raw->time_ns);
+		if (t->kept < t->at)
+			memmove(k->raws.data + t->kept, raw, size);
+		t->kept += size;
+	}
+	t->at += size;
+}
+
+static void walk_rest(void *arg)
+{
+	struct turn *t = arg;
+
+	while (t->at < t->k->raws.n)
+		walk_next(t);
+}
+
+/* Whether several copies are to be walked. */
+static bool has_several_copies(const struct turn *turn)
+{
+	struct turn t = *turn;
+	uint32_t n = 0;
+
+	for (; n < 2 && t.at < t.k->raws.n; t.at += raw_stack_size(next_raw(&t)))
+		n += is_copy(next_raw(&t)) && is_due(&t);
+	return n == 2;
+}
+
+static void walk_turn(struct in_kernel *k, struct turn *t)
+{
+	struct user_stacks *stacks = pipeline_user_stacks(k->pipeline);
+
+	while (has_several_copies(t)) {
+		if (user_stacks_run(stacks, walk_rest, t))
+			return;
+		walk_next(t); /* it lacks the memory of its process */
+	}
+	walk_rest(t);
+}
+
 void raw_stacks_walk(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 {
 	struct user_stacks *stacks = pipeline_user_stacks(k->pipeline);
 	uint64_t generation = user_stacks_generation(stacks);
 	uint64_t n_learnt = user_stacks_n_learnt(stacks);
-	bool is_in_vain = !may_wait && k->is_stalled && k->stalled_at == generation;
-	bool copies_wait = !may_wait && do_copies_wait(k);
-	struct raw_limits limits = raw_limits_now(k);
-	uint64_t oldest_ns = UINT64_MAX;
-	size_t kept = 0, size, n_copies = 0;
+	struct turn t = {
+		.k = k,
+		.until_ns = until_ns,
+		.may_wait = may_wait,
+		.is_in_vain = !may_wait && k->is_stalled && k->stalled_at == generation,
+		.copies_wait = !may_wait && do_copies_wait(k),
+		.limits = raw_limits_now(k),
+		.oldest_ns = UINT64_MAX,
+	};
 
-	if (is_in_vain && (copies_wait || k->copy_ns > until_ns) && !is_overdue(k, 0, &limits))
+	if (t.is_in_vain && (t.copies_wait || k->copy_ns > until_ns) &&
+	    !is_overdue(k, 0, &t.limits))
 		return;
 	k->copy_ns = UINT64_MAX;
 	k->is_stalled = false;
 	k->stalled_at = generation;
-	for (size_t at = 0; at < k->raws.n; at += size) {
-		struct raw_stack_message *raw = (struct raw_stack_message *)(k->raws.data + at);
-		enum table_patience patience = may_wait                     ? TABLE_AWAITED
-					       : is_overdue(k, at, &limits) ? TABLE_GIVEN_UP
-									    : TABLE_LATER;
-
-		size = raw_stack_size(raw);
-		if (raw->time_ns <= until_ns) {
-			bool waits = does_wait(raw, patience, is_in_vain, copies_wait);
-
-			n_copies += is_copy(raw) && !waits;
-			if (!waits && walk_raw(k, raw, patience))
-				continue;
-			k->is_stalled |= !is_copy(raw);
-		}
-		if (is_copy(raw))
-			k->copy_ns = MIN(k->copy_ns, raw->time_ns);
-		oldest_ns = MIN(oldest_ns, raw->time_ns);
-		if (kept < at)
-			memmove(k->raws.data + kept, raw, size);
-		kept += size;
-	}
-	k->raws.n = kept;
-	if (n_copies)
+	walk_turn(k, &t);
+	k->raws.n = t.kept;
+	if (t.n_copies)
 		k->copies_wait =
 			(user_stacks_n_learnt(stacks) - n_learnt) * COPIES_FOR_ONE_LEARNT <=
-			n_copies;
+			t.n_copies;
 	user_stacks_rest_walked(stacks);
 	/* a process may have ended long before the table of its waiting stacks is ready */
-	pipeline_keep_ended(k->pipeline, oldest_ns);
-	if (!kept && k->raws.cap > RAWS_KEPT_BYTES)
+	pipeline_keep_ended(k->pipeline, t.oldest_ns);
+	if (!t.kept && k->raws.cap > RAWS_KEPT_BYTES)
 		vec_fini(&k->raws);
 }
 

@@ -209,6 +209,50 @@ static void a_read_that_never_ends_is_given_up(void **state)
 	memory_reads_free(reads);
 }
 
+struct parts {
+	struct memory_reads *reads;
+	struct read_work *first, *second;
+	int results[2];
+};
+
+static void do_parts(void *arg)
+{
+	struct parts *p = arg;
+
+	p->results[0] = memory_reads_run(p->reads, OTHER, do_read, p->first);
+	p->results[1] = memory_reads_run(p->reads, STUCK, do_read, p->second);
+}
+
+static void works_that_are_parts_of_one_are_given_up_with_it(void **state)
+{
+	struct memory_reads *reads = memory_reads_new(LIMIT_NS);
+	static struct read_work stuck, next; /* one thread stays with it */
+	static struct parts parts;
+	int uffd;
+	char *page = stuck_page(&uffd);
+
+	(void)state;
+	next = work_at(&uffd);
+	parts = (struct parts){ reads, &next, &next, { 1, 1 } };
+	assert_int_equal(memory_reads_run(reads, 0, do_parts, &parts), 0);
+	assert_true(!parts.results[0] && !parts.results[1] && next.is_here && next.n > 0);
+	if (!page) {
+		memory_reads_free(reads);
+		skip_because("userfaultfd(2) is not permitted here");
+	}
+	stuck = (struct read_work){ .fd = -1, .addr = (uintptr_t)page };
+	parts = (struct parts){ reads, &next, &stuck, { 1, 1 } };
+	assert_int_equal(memory_reads_run(reads, 0, do_parts, &parts), -ETIME);
+	assert_true(!parts.results[0] && parts.results[1] == 1 && !stuck.has_ended);
+	/* It is the part's process that is not read any more. */
+	parts = (struct parts){ reads, &next, &stuck, { 1, 1 } };
+	assert_int_equal(memory_reads_run(reads, 0, do_parts, &parts), 0);
+	assert_true(!parts.results[0] && parts.results[1] == -EACCES);
+	assert_int_equal(memory_reads_run(reads, STUCK, do_read, &stuck), -EACCES);
+	end_fault(uffd, page);
+	memory_reads_free(reads);
+}
+
 static int result_of(struct memory_reads *reads, int32_t pid)
 {
 	static const char text[8] = "abcdefg";
@@ -364,6 +408,7 @@ int main(void)
 		cmocka_unit_test(ranges_are_read_from_a_file_where_the_process_is_refused),
 		cmocka_unit_test(nobody_else_reads),
 		cmocka_unit_test(a_read_that_never_ends_is_given_up),
+		cmocka_unit_test(works_that_are_parts_of_one_are_given_up_with_it),
 		cmocka_unit_test(a_process_is_read_again_when_its_read_has_ended),
 		cmocka_unit_test(a_read_that_goes_on_is_not_given_up),
 		cmocka_unit_test(threads_that_were_given_up_have_a_limit),
