@@ -22,6 +22,7 @@
 	X(curl_easy_setopt)   \
 	X(curl_easy_getinfo)  \
 	X(curl_easy_perform)  \
+	X(curl_easy_reset)    \
 	X(curl_easy_strerror) \
 	X(curl_slist_append)  \
 	X(curl_slist_free_all)
@@ -39,7 +40,7 @@ static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
 
 struct http_client {
 	CURL *easy;
-	struct http_client_options options; /* its texts are curl's copies, and NULL here */
+	struct http_client_options options; /* with copies of its texts */
 	struct buf *body;                   /* of the answer that is being read */
 	bool is_too_long;
 	char message[CURL_ERROR_SIZE];
@@ -94,11 +95,16 @@ static int check_file(const char *path, struct error *err)
 	return !path || access(path, R_OK) == 0 ? 0 : error_errno(err, -errno, "'%s'", path);
 }
 
+/*
+ * Before each request. libcurl counts how often a kept connection turned out to be dead, over all
+ * requests: without curl_easy_reset(), the sixth time is an error. Kept connections stay.
+ */
 static void set_options(struct http_client *c)
 {
 	const struct http_client_options *o = &c->options;
 	CURL *easy = c->easy;
 
+	curl.curl_easy_reset(easy);
 	curl.curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl.curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, c->message);
 	curl.curl_easy_setopt(easy, CURLOPT_USERAGENT, "assay/" ASSAY_VERSION);
@@ -127,6 +133,11 @@ static void set_options(struct http_client *c)
 	}
 }
 
+static const char *copy_of(const char *text)
+{
+	return text ? xstrdup(text) : NULL;
+}
+
 int http_client_new(const struct http_client_options *options, struct http_client **out,
 		    struct error *err)
 {
@@ -142,16 +153,17 @@ int http_client_new(const struct http_client_options *options, struct http_clien
 		return r;
 	c = xcalloc(1, sizeof(*c));
 	c->options = *options;
+	c->options.ca = copy_of(options->ca);
+	c->options.certificate = copy_of(options->certificate);
+	c->options.key = copy_of(options->key);
 	c->options.connect_s = options->connect_s ? options->connect_s : CONNECT_S;
 	c->options.silent_s = options->silent_s ? options->silent_s : SILENT_S;
 	c->options.answer_bytes = options->answer_bytes ? options->answer_bytes : ANSWER_BYTES;
 	c->easy = curl.curl_easy_init();
 	if (!c->easy) {
-		free(c);
+		http_client_free(c);
 		return error_set(err, -ENOMEM, "libcurl does not start");
 	}
-	set_options(c);
-	c->options.ca = c->options.certificate = c->options.key = NULL;
 	*out = c;
 	return 0;
 }
@@ -160,7 +172,11 @@ void http_client_free(struct http_client *c)
 {
 	if (!c)
 		return;
-	curl.curl_easy_cleanup(c->easy);
+	if (c->easy)
+		curl.curl_easy_cleanup(c->easy);
+	free((char *)c->options.ca);
+	free((char *)c->options.certificate);
+	free((char *)c->options.key);
 	free(c);
 }
 
@@ -202,7 +218,6 @@ static int make_headers(const struct http_question *q, struct curl_slist **out, 
 
 static void set_body(struct http_client *c, const struct http_question *q)
 {
-	curl.curl_easy_setopt(c->easy, CURLOPT_HTTPGET, 1L); /* forgets the former body */
 	if (q->body || strcmp(q->method, "GET") != 0) {
 		curl.curl_easy_setopt(c->easy, CURLOPT_POST, 1L);
 		curl.curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE,
@@ -260,11 +275,11 @@ int http_client_ask(struct http_client *c, const struct http_question *question,
 		c->body = &reply->body;
 		c->is_too_long = false;
 		c->message[0] = '\0';
+		set_options(c);
 		set_body(c, question);
 		curl.curl_easy_setopt(c->easy, CURLOPT_URL, question->url);
 		curl.curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, headers);
 		code = curl.curl_easy_perform(c->easy);
-		curl.curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, NULL);
 		if (code == CURLE_OK)
 			read_answer(c, reply);
 		else

@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -257,6 +260,50 @@ static void bad_servers_cost_a_limited_time(void **state)
 	close(fd);
 }
 
+/* Answers the first request of a connection, and drops the connection at the second one. */
+static void serve_one_request_each(int fd)
+{
+	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+	char text[4096];
+
+	for (;;) {
+		int peer = accept(fd, NULL, NULL);
+
+		if (read(peer, text, sizeof(text)) > 0 &&
+		    write(peer, answer, sizeof(answer) - 1) > 0)
+			text[0] = (char)read(peer, text, sizeof(text));
+		close(peer);
+	}
+}
+
+static void connections_may_die_between_requests(void **state)
+{
+	struct http_client *c = client_open(&(struct http_client_options){ 0 });
+	struct http_reply reply = { 0 };
+	struct error err = { 0 };
+	uint16_t port;
+	int fd = listen_at_loopback(&port);
+	pid_t server = fork();
+	char url[64];
+	struct http_question get = { .method = "GET", .url = url };
+
+	(void)state;
+	if (server == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* as when this test fails */
+		serve_one_request_each(fd);
+	}
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/", port);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(http_client_ask(c, &get, &reply, &err), 0);
+		assert_int_equal(reply.body.len, 2);
+	}
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	close(fd);
+	http_client_free(c);
+	http_reply_fini(&reply);
+}
+
 static void bad_questions_are_refused(void **state)
 {
 	static const char *const bad[] = { "",
@@ -298,6 +345,7 @@ int main(void)
 		cmocka_unit_test(requests_have_answers),
 		cmocka_unit_test(a_refusal_before_the_body_is_read),
 		cmocka_unit_test(bad_servers_cost_a_limited_time),
+		cmocka_unit_test(connections_may_die_between_requests),
 		cmocka_unit_test(bad_questions_are_refused),
 	};
 
