@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +24,15 @@
 /* Kinds that older kernel headers lack (include/uapi/linux/btf.h). */
 enum { KIND_FLOAT = 16, KIND_DECL_TAG, KIND_TYPE_TAG, KIND_ENUM64 };
 
+/* In each version. Linux 7.2 has more in it, for kinds of types that a reader does not know. */
+#define HEADER_BYTES (offsetof(struct btf_header, str_len) + sizeof(uint32_t))
+
 /* The bytes that follow a type's `struct btf_type`: some for the type, some for each member. */
 struct kind_layout {
 	uint8_t is_known, bytes, bytes_a_member;
 };
 
-static const struct kind_layout kind_layouts[32] = {
+static const struct kind_layout kind_layouts[128] = {
 	[BTF_KIND_INT] = { 1, 4, 0 },
 	[BTF_KIND_PTR] = { 1, 0, 0 },
 	[BTF_KIND_ARRAY] = { 1, sizeof(struct btf_array), 0 },
@@ -74,12 +78,12 @@ static void reduction_fini(struct reduction *r)
 
 static unsigned btf_kind_of(const struct btf_type *t)
 {
-	return t->info >> 24 & 31;
+	return t->info >> 24 & 0x7f;
 }
 
 static unsigned n_members(const struct btf_type *t)
 {
-	return t->info & 0xffff;
+	return t->info & 0xffffff;
 }
 
 static size_t type_size(const struct btf_type *t)
@@ -146,10 +150,10 @@ static int read_btf_header(struct reduction *r, const uint8_t *bytes, size_t siz
 {
 	struct btf_header h;
 
-	if (size < sizeof(h))
+	if (size < HEADER_BYTES)
 		return -EBADMSG;
-	memcpy(&h, bytes, sizeof(h));
-	if (h.magic != BTF_MAGIC || h.version != BTF_VERSION || h.hdr_len < sizeof(h) ||
+	memcpy(&h, bytes, HEADER_BYTES);
+	if (h.magic != BTF_MAGIC || h.version != BTF_VERSION || h.hdr_len < HEADER_BYTES ||
 	    h.hdr_len > size || h.type_off > size - h.hdr_len || h.hdr_len % 4 || h.type_off % 4 ||
 	    h.type_len > size - h.hdr_len - h.type_off || h.str_off > size - h.hdr_len ||
 	    !h.str_len || h.str_len > size - h.hdr_len - h.str_off)
@@ -268,13 +272,13 @@ static void reduction_join(const struct reduction *r, struct buf *out)
 	struct btf_header h = {
 		.magic = BTF_MAGIC,
 		.version = BTF_VERSION,
-		.hdr_len = sizeof(h),
+		.hdr_len = HEADER_BYTES,
 		.type_len = (uint32_t)r->out_types.len,
 		.str_off = (uint32_t)r->out_types.len,
 		.str_len = (uint32_t)r->out_strings.len,
 	};
 
-	buf_bytes(out, &h, sizeof(h));
+	buf_bytes(out, &h, HEADER_BYTES);
 	buf_bytes(out, r->out_types.data, r->out_types.len);
 	buf_bytes(out, r->out_strings.data, r->out_strings.len);
 }
