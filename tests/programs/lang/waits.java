@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Waits for two seconds: main for a lock that another thread holds, and both in sleeps.
+// Waits until it is killed: main for a lock that another thread holds, and both in sleeps.
 public class waits {
 	static final Object lock = new Object();
 	static int n;
@@ -29,11 +29,9 @@ public class waits {
 
 	public static void main(String[] args) throws InterruptedException {
 		Thread other = new Thread(waits::holder, "holder");
-		long end = System.nanoTime() + 2_000_000_000L;
 
-		other.setDaemon(true);
 		other.start();
-		while (System.nanoTime() < end) {
+		while (true) {
 			locks();
 			Thread.sleep(3);
 		}
