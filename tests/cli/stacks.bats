@@ -54,7 +54,7 @@ i386_with_vdso() {
 	cat >vdso.c <<-'END'
 		static unsigned int vsyscall;
 		static volatile unsigned int sink;
-		static __attribute__((noinline)) int ask(int number, int a, const void *b)
+		static __attribute__((noipa)) int ask(int number, int a, const void *b)
 		{
 			int result;
 			__asm__ volatile("call *%1" : "=a"(result) : "m"(vsyscall), "a"(number), "b"(a), "c"(b), "d"(0) : "memory");
