@@ -161,9 +161,9 @@ while True: spin()'
 	done
 	# The loop, as a frame of its own, is in native stacks alone.
 	# In Debian's stripped 3.14, the loop is elsewhere than the function of that name.
-	if "$PYTHON" -c 'import sys; sys.exit(sys.version_info >= (3, 14))'; then
-		has '_PyEval_EvalFrameDefault;' native.folded
-	fi
+	loop=_PyEval_EvalFrameDefault
+	"$PYTHON" -c 'import sys; sys.exit(sys.version_info >= (3, 14))' || loop=PyEval_EvalCode
+	has "$loop;" native.folded
 	run ! grep -qE '_PyEval_EvalFrameDefault;([^;]*;)?spin' both.folded
 	has '^[^;]*;*<module>;everything;callback;spin_callback;spin ' language.folded
 	# A C function between those of Python, where the build has its name: Debian's is stripped.
@@ -176,7 +176,7 @@ while True: spin()'
 	symbols native >native.symbols
 	symbols language >language.symbols
 	symbols both >both.symbols
-	has -x '_PyEval_EvalFrameDefault' native.symbols
+	has -x "$loop" native.symbols
 	if grep -qx builtin_sorted native.symbols; then
 		has -x builtin_sorted both.symbols
 	fi
