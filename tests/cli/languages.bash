@@ -15,13 +15,16 @@ need_python() {
 
 # The stacks of `trampoline` in s are whole, and have each function once.
 check_trampolines() {
-	local all whole
+	local all whole cut
 	assay export -q -i s --format folded -o folded 'image:*trampoline,/srv/app.py,app.py'
 	all=$(awk '{ n += $NF } END { print n + 0 }' folded)
 	whole=$(awk '/_start;.*;outer;K\.inner[ ;]/ { n += $NF } END { print n + 0 }' folded)
 	[ "$all" -ge 100 ]
 	[ "$whole" -ge $((all * 9 / 10)) ]
-	run ! grep -E 'K\.inner;.*K\.inner|\[cut\]' folded
+	run ! grep 'K\.inner;.*K\.inner' folded
+	# On a busy machine, the tables of a file come late, and its stacks count.
+	cut=$(awk '/\[cut\]/ { n += $NF } END { print n + 0 }' folded)
+	[ "$cut" -le "$(fact s '.losses["stack-no-table"] // 0')" ]
 	[ "$(assay report -i s --frames language --by language,symbol -t 0 --format json |
 		jq -r '[.rows[] | select(.language == "python") | .symbol] | sort | join(" ")')" = "K.inner outer" ]
 	[ "$(assay report -i s --by file -t 0 --format json | jq '[.rows[] | select(.file == "/srv/app.py")] | length')" = 1 ]
