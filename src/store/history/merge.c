@@ -490,7 +490,7 @@ static bool goes_by_source(const struct merge *m)
 }
 
 /* Rows whose nodes are in memory at once. Fewer rows would need more time: nodes are read again. */
-#define ROWS_AT_ONCE 16384u
+#define ROWS_AT_ONCE 32768u
 
 static uint32_t end_at_once(const struct segment *segment, uint32_t block)
 {
