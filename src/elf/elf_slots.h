@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Words of an image that the dynamic linker fills with the places of symbols. A library reaches its
- * own exported variables by them, as a program that is not compiled with -fPIC has a copy of such a
- * variable (R_X86_64_COPY): all of the process uses the copy.
+ * Words of an image that the dynamic linker fills with the places of symbols. A library finds its
+ * own exported variables by these words. A program that is not compiled with -fPIC may have a copy
+ * of such a variable (R_X86_64_COPY). Then the whole process uses the copy.
  */
 #pragma once
 
