@@ -18,13 +18,18 @@ near() {
 	[ "$1" -le $(($2 * (100 + $3) / 100)) ]
 }
 
-# Records, once more where a busy machine read too late: sums are right only without losses.
+# Whether no stack was cut because a busy machine read too late: sums are right only then.
+is_whole() { # SESSION
+	[ "$(fact "$1" '.lost + .losses["stack-no-table"] + .losses["file-late"]')" = 0 ]
+}
+
+# Records until it is.
 record_whole() {
 	local try session=s
 	[[ " $*" != *" -o t "* ]] || session=t
 	for try in 1 2 3 4 5; do
 		assay record --alloc "$@"
-		[ "$(fact $session '.lost + .losses["stack-no-table"] + .losses["file-late"]')" != 0 ] || return 0
+		! is_whole $session || return 0
 	done
 	skip "the machine is too busy: records were lost in $try runs"
 }
@@ -278,23 +283,21 @@ record_waiting() {
 	assay record --alloc -p "$waiting" -o s "$@" -- sh -c 'echo >in; read -r done <out'
 }
 
-# The same, once more if a stack was not walked in time: on a busy machine.
+# The same of a program, until the session is whole: record_waiting_whole PROGRAM OPTION…
 record_waiting_whole() {
-	for _ in 1 2 3 4 5; do
-		start_waiting
-		record_waiting
-		[ "$(fact s '.lost + .losses["stack-no-table"] + .losses["file-late"]')" != 0 ] || return 0
+	local try program=$1
+	shift
+	for try in 1 2 3 4 5; do
+		start_program "$program" wait
+		record_waiting "$@"
+		! is_whole s || return 0
 	done
+	skip "the machine is too busy: records were lost in $try runs"
 }
 
 @test "a running process: the same sums by uprobes, without blocks of before" {
 	need_alloc_probes
-	for _ in 1 2 3 4 5; do
-		start_waiting
-		record_waiting --alloc-every 64k
-		[ "$(fact s .lost)" != 0 ] || break
-	done
-	[ "$(fact s .lost)" = 0 ] || skip "the machine is too busy: records were lost in five runs"
+	record_waiting_whole "$PROGRAMS/heaps" --alloc-every 64k
 	near "$(sum s alloc-bytes keep)" 40000000 21
 	near "$(sum s held-bytes keep)" 40000000 21
 	near "$(sum s alloc-blocks keep)" 4000 21
@@ -321,29 +324,28 @@ record_waiting_whole() {
 
 @test "a part of a mapping that is unmapped is not held" {
 	need_recording
-	assay record --alloc -o s -- "$PROGRAMS/heaps"
+	record_whole -o s -- "$PROGRAMS/heaps"
 	near "$(sum s alloc-bytes part)" 16777216 1
 	near "$(sum s held-bytes part)" 8388608 1
 	need_alloc_probes
-	record_waiting_whole
+	record_waiting_whole "$PROGRAMS/heaps"
 	near "$(sum s alloc-bytes part)" 16777216 1
 	near "$(sum s held-bytes part)" 8388608 1
 }
 
 @test "a mapping is held if it could not be unmapped" {
 	need_recording
-	assay record --alloc -o s -- "$PROGRAMS/heaps"
+	record_whole -o s -- "$PROGRAMS/heaps"
 	near "$(sum s held-bytes refused)" 16777216 1
 	need_alloc_probes
-	record_waiting_whole
+	record_waiting_whole "$PROGRAMS/heaps"
 	near "$(sum s held-bytes refused)" 16777216 1
 }
 
 @test "a program whose name has malloc in it has mappings of its own" {
 	need_alloc_probes
 	cp "$PROGRAMS/heaps" mallocs
-	start_program ./mallocs wait
-	record_waiting
+	record_waiting_whole ./mallocs
 	near "$(sum s alloc-bytes map)" 33554432 1
 	near "$(sum s held-bytes map)" 16777216 1
 }
@@ -402,7 +404,7 @@ END
 @test "static and set-uid commands are seen by uprobes" {
 	need_alloc_probes
 	[ -x "$PROGRAMS/heaps-static" ] || skip "no static program was built"
-	assay record --alloc -o s -- "$PROGRAMS/heaps-static" family
+	record_whole -o s -- "$PROGRAMS/heaps-static" family
 	[ "$(sum s alloc-blocks family)" = 11 ]
 	[ "$(fact s '.losses["alloc-unseen"] // 0')" = 0 ]
 	[[ "$(assay info s)" == *"uprobes on the functions for memory"* ]]
