@@ -319,7 +319,7 @@ need_stops() {
 	chmod +x script/golden.py
 	for command in "$PYTHON golden.py" ./script/golden.py; do
 		# shellcheck disable=SC2086
-		assay record -e cpu-clock -F 500 -o s -- $command 300 >cpu_ms
+		assay record -e cpu-clock -F 500 -o s -- $command 900 >cpu_ms
 		[ "$(fact s .collector)" = BPF ]
 		assay export -i s --format speedscope -o s.json
 		"$BATS_TEST_DIRNAME/language_stacks.py" s.json ${plain:+"$plain"}
