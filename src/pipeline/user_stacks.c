@@ -543,7 +543,7 @@ static void begin_runtimes(struct user_stacks *s, int32_t pid, const struct thre
 		s->has_v8 = v8_stacks_begin(s->v8, pid, thread, time_ns, s->regs.value);
 }
 
-/* Its limit is that of all walks. */
+/* All walks that follow code share one limit. */
 static void begin_following(struct user_stacks *s, bool is_wait)
 {
 	follow_time_begin(&s->follow, s->reads, s->waits.waited_ns);

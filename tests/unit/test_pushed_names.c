@@ -64,7 +64,7 @@ static void begin_history(void)
 	assert_int_equal(mkdir("history", 0755), 0);
 }
 
-/* How many new names of its own a pusher gets, one push each. */
+/* The pusher pushes new names, one at a time. Returns how many are taken. */
 static uint32_t count_taken(const char *pusher, const char *word, uint32_t tries, bool are_events)
 {
 	uint32_t n = 0;
@@ -194,7 +194,7 @@ static void a_refused_push_adds_nothing(void **state)
 	assert_int_equal(push_names("7a", "s", 0, ALONE_OF(PUSHED_SERVICES_MAX), false, NOW), 0);
 	assert_int_equal(push_service("7a", "s", NOW), 0); /* "s0" */
 	assert_refusals(2, "a token: 2");
-	/* The label is that of the last refusal. Other pushers are apart, and the unknown one. */
+	/* A refusal keeps its latest label. Other pushers are apart, and the unknown one. */
 	assert_int_equal(push_service("7a line 4\n", "more", NOW), -EDQUOT);
 	assert_int_equal(push_names("8", "g", 0, 17, true, NOW), -EDQUOT);
 	assert_int_equal(push_names(NULL, "g", 0, 17, true, NOW), -EDQUOT);
