@@ -30,7 +30,7 @@ agent_rows() {
 		[ "$(cut -d' ' -f1 rows | sort -u | xargs)" = "agent_again agent_child agent_cold agent_hot" ]
 		[ "$(cut -d' ' -f1,2 rows | grep -v ':[0-9]*0$' | xargs)" = \
 			"agent_again made.up:31 agent_child made.up:51 agent_cold made.up:21 agent_hot made.up:11" ]
-		awk '{ n[$1] += $3 } END { exit !(n["agent_hot"] > 2 * n["agent_cold"] && n["agent_hot"] < 4.5 * n["agent_cold"]) }' rows
+		awk '{ n[$1] += $3 } END { exit !(n["agent_hot"] > 1.8 * n["agent_cold"] && n["agent_hot"] < 5.5 * n["agent_cold"]) }' rows
 	done
 	[ "$(find dumps -name 'jit-*.dump' -perm 600 | wc -l)" = 4 ]
 }
