@@ -31,7 +31,7 @@ struct heap_probes {
 	VEC(struct bpf_link *) links;
 	VEC(char *) images;           /* the files that have probes */
 	struct heap_records *records; /* while messages are read */
-	uint64_t now_ns, n_bad;       /* likewise */
+	uint64_t n_bad;               /* likewise */
 	uint64_t counts[N_HEAP_COUNTS];
 };
 
@@ -76,7 +76,7 @@ static int read_heap_message(void *context, void *data, size_t size)
 		.pid = (int32_t)m->head.pid,
 		.tid = (int32_t)m->head.tid,
 		.cpu = m->head.cpu,
-		.time_ns = MIN(m->head.time_ns, p->now_ns),
+		.time_ns = m->head.time_ns,
 		.id = m->head.id,
 		.bytes = m->head.bytes,
 	};
@@ -87,16 +87,15 @@ static int read_heap_message(void *context, void *data, size_t size)
 	return 0;
 }
 
-uint64_t heap_probes_collect(struct heap_probes *p, uint64_t now_ns, struct heap_records *out)
+uint64_t heap_probes_collect(struct heap_probes *p, struct heap_records *out)
 {
 	size_t before = out->n;
 
 	p->records = out;
-	p->now_ns = now_ns;
 	p->n_bad = 0;
 	ring_buffer__consume(p->messages);
 	p->records = NULL;
-	heap_records_sort(out, before);
+	heap_records_sort(out, before, 0);
 	return p->n_bad;
 }
 

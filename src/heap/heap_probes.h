@@ -35,7 +35,7 @@ int heap_probes_attach_later(struct heap_probes *p, int32_t pid, char *const *fi
 			     struct error *err);
 
 /* As heap_ring_collect() and heap_ring_take_losses(). */
-uint64_t heap_probes_collect(struct heap_probes *p, uint64_t now_ns, struct heap_records *out);
+uint64_t heap_probes_collect(struct heap_probes *p, struct heap_records *out);
 struct heap_ring_losses heap_probes_take_losses(struct heap_probes *p);
 
 /* Whether probes are in this file: an allocator's own mappings do not count. */

@@ -32,7 +32,7 @@ int heap_probes_attach_later(struct heap_probes *p, int32_t pid, char *const *fi
 	return heap_probes_attach(p, pid, err);
 }
 
-uint64_t heap_probes_collect(struct heap_probes *p, uint64_t now_ns, struct heap_records *out)
+uint64_t heap_probes_collect(struct heap_probes *p, struct heap_records *out)
 {
 	(void)p, (void)now_ns, (void)out;
 	return 0;

@@ -80,7 +80,7 @@ void heap_records_fini(struct heap_records *r)
 
 /* Checks. */
 
-bool heap_slot_read(const struct heap_slot *slot, uint64_t now_ns, struct heap_record *out)
+bool heap_slot_read(const struct heap_slot *slot, struct heap_record *out)
 {
 	if (slot->pid <= 0 || slot->tid <= 0 || !slot->id || slot->bytes > HEAP_BYTES_MAX ||
 	    slot->stack_bytes > HEAP_STACK_BYTES)
@@ -90,7 +90,7 @@ bool heap_slot_read(const struct heap_slot *slot, uint64_t now_ns, struct heap_r
 		.pid = slot->pid,
 		.tid = slot->tid,
 		.cpu = slot->cpu,
-		.time_ns = MIN(slot->time_ns, now_ns),
+		.time_ns = slot->time_ns,
 		.id = slot->id,
 		.bytes = MAX(slot->bytes, 1),
 		.mapping = slot->mapping,
@@ -103,7 +103,7 @@ bool heap_slot_read(const struct heap_slot *slot, uint64_t now_ns, struct heap_r
 	return true;
 }
 
-bool heap_note_read(const struct heap_note *note, uint64_t now_ns, struct heap_record *out)
+bool heap_note_read(const struct heap_note *note, struct heap_record *out)
 {
 	static const enum heap_record_kind kinds[] = {
 		[HEAP_NOTE_RELEASED] = HEAP_RELEASED,
@@ -117,7 +117,7 @@ bool heap_note_read(const struct heap_note *note, uint64_t now_ns, struct heap_r
 		.kind = kinds[note->kind],
 		.pid = note->pid,
 		.tid = note->pid,
-		.time_ns = MIN(note->time_ns, now_ns),
+		.time_ns = note->time_ns,
 		.id = note->id,
 		.bytes = note->bytes,
 	};
@@ -136,7 +136,7 @@ static bool take_place(_Atomic uint32_t *state, void *copy, const void *place, s
 	return true;
 }
 
-static uint64_t collect_notes(struct heap_ring *r, uint64_t now_ns, struct heap_records *out)
+static uint64_t collect_notes(struct heap_ring *r, struct heap_records *out)
 {
 	struct heap_record record;
 	struct heap_note copy;
@@ -147,7 +147,7 @@ static uint64_t collect_notes(struct heap_ring *r, uint64_t now_ns, struct heap_
 
 		if (!take_place(&n->state, &copy, n, sizeof(copy)))
 			continue;
-		if (heap_note_read(&copy, now_ns, &record))
+		if (heap_note_read(&copy, &record))
 			vec_push(out, record);
 		else
 			n_bad++;
@@ -167,8 +167,9 @@ static void free_abandoned(struct heap_ring *r, struct heap_slot *s, bool is_due
 		atomic_fetch_add(&r->shared->lost_samples, 1);
 }
 
-static uint64_t collect_slots(struct heap_ring *r, uint64_t now_ns, struct heap_records *out)
+static uint64_t collect_slots(struct heap_ring *r, struct heap_records *out)
 {
+	uint64_t now_ns = clock_monotonic_ns();
 	bool is_due = now_ns - r->looked_ns > NS_PER_SECOND;
 	static struct heap_slot copy;
 	struct heap_record record;
@@ -179,7 +180,7 @@ static uint64_t collect_slots(struct heap_ring *r, uint64_t now_ns, struct heap_
 
 		if (!take_place(&s->state, &copy, s, sizeof(copy)))
 			free_abandoned(r, s, is_due);
-		else if (heap_slot_read(&copy, now_ns, &record))
+		else if (heap_slot_read(&copy, &record))
 			vec_push(out, record);
 		else
 			n_bad++;
@@ -198,22 +199,24 @@ static int compare_records(const void *a, const void *b)
 	return (int)x->kind - (int)y->kind;
 }
 
-void heap_records_sort(struct heap_records *r, size_t before)
+void heap_records_sort(struct heap_records *r, size_t before, uint64_t from_ns)
 {
+	uint64_t now_ns = clock_monotonic_ns();
+
+	for (size_t i = before; i < r->n; i++)
+		r->data[i].time_ns = MIN(MAX(r->data[i].time_ns, from_ns), now_ns);
 	if (r->n > before)
 		qsort(r->data, r->n, sizeof(*r->data), compare_records);
 }
 
 /* Notes first: the slot of a block that was released is ready before the note. */
-uint64_t heap_ring_collect(struct heap_ring *r, uint64_t now_ns, struct heap_records *out)
+uint64_t heap_ring_collect(struct heap_ring *r, struct heap_records *out)
 {
 	size_t before = out->n;
-	uint64_t n_bad = collect_notes(r, now_ns, out);
+	uint64_t n_bad = collect_notes(r, out);
 
-	n_bad += collect_slots(r, now_ns, out);
-	for (size_t i = before; i < out->n; i++)
-		out->data[i].time_ns = MAX(out->data[i].time_ns, r->opened_ns);
-	heap_records_sort(out, before);
+	n_bad += collect_slots(r, out);
+	heap_records_sort(out, before, r->opened_ns);
 	return n_bad;
 }
 

@@ -41,8 +41,12 @@ struct heap_records {
 };
 void heap_records_fini(struct heap_records *r);
 
-/* By (time, kind), when some were appended behind the first `before`. */
-void heap_records_sort(struct heap_records *r, size_t before);
+/*
+ * After some were appended behind the first `before`: sorts by (time, kind). A program can write
+ * any time, so those outside of from_ns to now become the nearer end. Now is after the reading:
+ * else two records that were written meanwhile would have one time, and their order would be lost.
+ */
+void heap_records_sort(struct heap_records *r, size_t before, uint64_t from_ns);
 
 /* The stack behind the registers. */
 static inline const uint8_t *heap_record_stack(const struct heap_record *r)
@@ -58,9 +62,9 @@ const char *heap_ring_path(const struct heap_ring *r);
 
 /*
  * Appends what is complete. A record is after any other that it may refer to, by (time, kind).
- * Times after `now_ns` become now. Returns the number of records that were not valid.
+ * Returns the number of records that were not valid.
  */
-uint64_t heap_ring_collect(struct heap_ring *r, uint64_t now_ns, struct heap_records *out);
+uint64_t heap_ring_collect(struct heap_ring *r, struct heap_records *out);
 
 /* Since the last call: samples, and notes of ends, for which there was no room. */
 struct heap_ring_losses {
@@ -68,6 +72,7 @@ struct heap_ring_losses {
 };
 struct heap_ring_losses heap_ring_take_losses(struct heap_ring *r);
 
-/* A record of copied bytes; false: it is not valid. For the ring, and for the fuzzer. */
-bool heap_slot_read(const struct heap_slot *slot, uint64_t now_ns, struct heap_record *out);
-bool heap_note_read(const struct heap_note *note, uint64_t now_ns, struct heap_record *out);
+/* A record of copied bytes, at any time; false: it is not valid. For the ring, and for the fuzzer.
+ */
+bool heap_slot_read(const struct heap_slot *slot, struct heap_record *out);
+bool heap_note_read(const struct heap_note *note, struct heap_record *out);

@@ -396,8 +396,8 @@ void heap_collect(struct heap *h)
 	h->pending.n -= h->n_delivered;
 	h->n_delivered = 0;
 	before = h->pending.n;
-	n_bad = h->probes ? heap_probes_collect(h->probes, clock_monotonic_ns(), &h->pending)
-			  : heap_ring_collect(h->ring, clock_monotonic_ns(), &h->pending);
+	n_bad = h->probes ? heap_probes_collect(h->probes, &h->pending)
+			  : heap_ring_collect(h->ring, &h->pending);
 	h->n_collected = h->pending.n - before;
 	lost = h->probes ? heap_probes_take_losses(h->probes) : heap_ring_take_losses(h->ring);
 	pipeline_lose(h->pipeline, LOSS_BAD_RECORD, h->first_counter, n_bad);

@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which processes can have probes on returns, and which programs the preloaded library. */
+/*
+ * Records of --alloc, which processes can have probes on returns, and which programs the preloaded
+ * library.
+ */
 #include "scratch.h"
 
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
 #include "base/error.h"
+#include "heap/heap_ring.h"
 #include "heap/returns.h"
+#include "heap/shared.h"
 #include "record/program_files.h"
 
 /* A process with two threads; `modes` are the lines of their status. */
@@ -82,12 +92,85 @@ static void the_loader_tells_the_kind_of_a_program(void **state)
 	assert_int_equal(program_kind("script"), PROGRAM_LOADED);
 }
 
+/* A program that maps and unmaps one address, over and over. */
+#define N_MAPPINGS 5000
+
+static void await_place(_Atomic uint32_t *state)
+{
+	while (atomic_load(state) != HEAP_FREE)
+		sched_yield();
+}
+
+static void *write_mappings(void *context)
+{
+	struct heap_shared *shared = context;
+
+	for (uint32_t i = 0; i < N_MAPPINGS; i++) {
+		struct heap_slot *slot = &shared->slots[i % HEAP_SLOTS];
+		struct heap_note *note = &shared->notes[i % HEAP_NOTES];
+
+		await_place(&slot->state);
+		slot->pid = slot->tid = 1;
+		slot->id = i + 1;
+		slot->bytes = slot->mapping = 4096;
+		slot->time_ns = clock_monotonic_ns();
+		atomic_store(&slot->state, HEAP_READY);
+		await_place(&note->state);
+		note->pid = 1;
+		note->kind = HEAP_NOTE_UNMAPPED;
+		note->id = note->bytes = 4096;
+		note->time_ns = clock_monotonic_ns();
+		atomic_store(&note->state, HEAP_READY);
+	}
+	return NULL;
+}
+
+static void records_that_are_written_while_others_are_read_keep_their_order(void **state)
+{
+	struct heap_records records = { 0 };
+	struct heap_ring *ring;
+	pthread_t writer;
+	void *shared;
+	int fd;
+
+	(void)state;
+	assert_int_equal(heap_ring_open(1, &ring, NULL), 0);
+	fd = open(heap_ring_path(ring), O_RDWR | O_CLOEXEC);
+	shared = mmap(NULL, sizeof(struct heap_shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(fd >= 0 && shared != MAP_FAILED);
+	assert_int_equal(pthread_create(&writer, NULL, write_mappings, shared), 0);
+	while (records.n < 2 * N_MAPPINGS)
+		assert_int_equal(heap_ring_collect(ring, &records), 0);
+	pthread_join(writer, NULL);
+	for (size_t i = 0; i < records.n; i++) {
+		assert_int_equal(records.data[i].kind, i % 2 ? HEAP_UNMAPPED : HEAP_ALLOCATED);
+		assert_true(i % 2 || records.data[i].id == i / 2 + 1);
+	}
+	heap_records_fini(&records);
+	munmap(shared, sizeof(struct heap_shared));
+	close(fd);
+	heap_ring_free(ring);
+}
+
+static void a_time_that_a_program_invents_is_between_the_beginning_and_now(void **state)
+{
+	struct heap_record invented[] = { { .time_ns = 3 }, { .time_ns = UINT64_MAX } };
+	struct heap_records records = { invented, 2, 0 };
+
+	(void)state;
+	heap_records_sort(&records, 0, 7);
+	assert_int_equal(invented[0].time_ns, 7);
+	assert_in_range(invented[1].time_ns, 8, clock_monotonic_ns());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_filter_matters_where_returns_are_system_calls),
 		cmocka_unit_test(a_kernel_without_filters_has_no_such_line),
 		cmocka_unit_test(the_loader_tells_the_kind_of_a_program),
+		cmocka_unit_test(records_that_are_written_while_others_are_read_keep_their_order),
+		cmocka_unit_test(a_time_that_a_program_invents_is_between_the_beginning_and_now),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
