@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Makes code at run time and names it by OProfile's agent interface. agent_hot takes three times as
- * long as agent_cold; both have lines of made.up. No round is as long as the one before: else the
- * sampling clock could meet each round at the same place, and the samples would have other shares.
- * Then agent_hot is unloaded, agent_again is put in its place, and runs in a second half. The calls
- * come from several threads. Usage: agent ROUNDS.
+ * long as agent_cold; both have lines of made.up. Then agent_hot is unloaded, agent_again is put in
+ * its place, and runs in a second half. The calls come from several threads. Usage: agent ROUNDS.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -104,15 +102,6 @@ static void run_child(unsigned char *code, unsigned long rounds)
 	_exit(0);
 }
 
-/* Half a unit to one and a half. */
-static unsigned long some_length(void)
-{
-	static uint64_t random = 1;
-
-	random = random * 6364136223846793005u + 1442695040888963407u;
-	return UNIT / 2 + (unsigned long)(random >> 33) % UNIT;
-}
-
 int main(int argc, char **argv)
 {
 	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
@@ -134,7 +123,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < N_THREADS; i++)
 		pthread_join(threads[i], NULL);
 	for (unsigned long i = 0; i < rounds; i++) {
-		unsigned long length = some_length();
+		unsigned long length = some_length(UNIT);
 
 		hot(3 * length);
 		cold(length);

@@ -58,8 +58,10 @@ int main(int argc, char **argv)
 	if (argc < 3 || strcmp(argv[2], "-") != 0)
 		write_map(argc > 2 ? argv[2] : NULL, code, code + 4096);
 	while (until_next(&until)) {
-		hot(300000);
-		cold(100000);
+		unsigned long length = some_length(100000);
+
+		hot(3 * length);
+		cold(length);
 	}
 	return 0;
 }

@@ -131,8 +131,10 @@ static unsigned long unit = 100000;
 static void run(struct until until, count_down *hot, count_down *cold)
 {
 	while (until_next(&until)) {
-		hot(3 * unit);
-		cold(unit);
+		unsigned long length = some_length(unit);
+
+		hot(3 * length);
+		cold(length);
 	}
 }
 

@@ -35,6 +35,18 @@ static inline __attribute__((always_inline)) uint64_t work_unit(uint64_t x)
 	return x;
 }
 
+/*
+ * Half of `mean` to one and a half of it, for rounds of several functions. If all rounds were equally
+ * long, the sampling clock could meet each at the same place: the samples would have other shares.
+ */
+static inline unsigned long some_length(unsigned long mean)
+{
+	static uint64_t random = 1;
+
+	random = random * 6364136223846793005u + 1442695040888963407u;
+	return mean / 2 + (unsigned long)(random >> 33) % mean;
+}
+
 struct until {
 	double seconds; /* 0: rounds count */
 	clockid_t clock;
