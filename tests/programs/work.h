@@ -36,8 +36,9 @@ static inline __attribute__((always_inline)) uint64_t work_unit(uint64_t x)
 }
 
 /*
- * Half of `mean` to one and a half of it, for rounds of several functions. If all rounds were equally
- * long, the sampling clock could meet each at the same place: the samples would have other shares.
+ * Half of `mean` to one and a half of it, for rounds of several functions. If all rounds were
+ * equally long, the sampling clock could meet each at the same place: the samples would have other
+ * shares.
  */
 static inline unsigned long some_length(unsigned long mean)
 {
