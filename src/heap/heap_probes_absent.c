@@ -34,7 +34,7 @@ int heap_probes_attach_later(struct heap_probes *p, int32_t pid, char *const *fi
 
 uint64_t heap_probes_collect(struct heap_probes *p, struct heap_records *out)
 {
-	(void)p, (void)now_ns, (void)out;
+	(void)p, (void)out;
 	return 0;
 }
 
