@@ -127,10 +127,59 @@ static const char *page_prefix(const struct command *c)
 	return c->is_program ? "" : "assay-";
 }
 
-/* assay(1) lists all commands and front ends. */
-static void put_see_also(bool is_overview)
+/* Whether a text has "assay NAME" or "assay-NAME(1)"; of a front end, "NAME*(1)". */
+static bool text_names_page(const char *text, const struct command *page)
 {
-	printf("# SEE ALSO\n\n%s*perf_event_open*(2)\n", is_overview ? "" : "*assay*(1), ");
+	size_t size = strlen(page->name);
+
+	for (const char *at = text; at && (at = strstr(at, page->name)); at += size) {
+		const char *after = at + size;
+
+		if (page->is_program) {
+			if (!strncmp(after, "*(1)", 4))
+				return true;
+		} else if (at - text >= 6 && !strncmp(at - 6, "assay", 5) && strchr(" -", at[-1]) &&
+			   !isalnum((unsigned char)*after) && *after != '-' && *after != '.') {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool command_names_page(const struct command *c, const struct command *page)
+{
+	if (text_names_page(c->description, page))
+		return true;
+	for (size_t i = 0; i < c->options.n; i++)
+		if (text_names_page(c->options.rows[i].help, page) ||
+		    text_names_page(c->options.rows[i].more, page))
+			return true;
+	for (const struct command_word *w = c->words; w && w->name; w++)
+		if (text_names_page(w->help, page))
+			return true;
+	for (const struct command_section *s = c->sections; s && s->title; s++)
+		if (text_names_page(s->text, page))
+			return true;
+	for (const struct command_example *e = c->examples; e && e->command; e++)
+		if (text_names_page(e->command, page))
+			return true;
+	return false;
+}
+
+static void put_named_pages(const struct command *c, const struct command *const *list)
+{
+	for (const struct command *const *page = list; *page; page++)
+		if (*page != c && command_names_page(c, *page))
+			printf(", *%s%s*(1)", page_prefix(*page), (*page)->name);
+}
+
+/* All pages that the page itself names, in the order of assay(1). */
+static void put_see_also(const struct command *c)
+{
+	fputs("# SEE ALSO\n\n*assay*(1)", stdout);
+	put_named_pages(c, commands);
+	put_named_pages(c, front_ends);
+	puts(has_section(c, "events") ? ", *perf_event_open*(2)" : "");
 }
 
 /* The examples and the options that people use come first. */
@@ -151,8 +200,8 @@ static void put_options(const struct command *c)
 	for (size_t i = 0; i < c->options.n; i++)
 		if (!command_is_common(c, &c->options.rows[i]))
 			put_option(&c->options.rows[i]);
-	fputs("*-h*, *--help*\n\tExplain the command and its options, and do nothing else.\n\n",
-	      stdout);
+	printf("%s*--help*\n\tExplain the command and its options, and do nothing else.\n\n",
+	       option_find(&c->options, "-h") ? "" : "*-h*, ");
 }
 
 static void put_aliases(const struct command *c)
@@ -227,7 +276,7 @@ static void man_command(const struct command *c)
 		fputs("# EXIT STATUS\n\n*0*\n\tAll went well.\n\n*1*\n\tIt failed; the message "
 		      "says why.\n\n*2*\n\tThe command line was wrong.\n\n",
 		      stdout);
-	put_see_also(false);
+	put_see_also(c);
 }
 
 /* What all commands share; the rest of assay(1) is derived. */
@@ -243,15 +292,16 @@ static const char overview[] =
 
 static const char environment[] =
 	"# ENVIRONMENT\n\n"
-	"*XDG_CACHE_HOME*\n\tWhere symbol tables are kept between runs, below _assay_; "
-	"otherwise _~/.cache_.\n\n"
-	"*NO_COLOR*\n\tWhen set, no colours.\n\n"
-	"*PAGER*\n\tWhat shows long output on a terminal; *less* when not set.\n\n";
+	"*XDG_CACHE_HOME*\n\tThe folder of caches, such as symbol tables, below _assay_. The "
+	"default is "
+	"_~/.cache_.\n\n"
+	"*NO_COLOR*\n\tIf it is set, assay prints no colours.\n\n"
+	"*PAGER*\n\tThe program that shows long output on a terminal. The default is *less*.\n\n";
 
 static const char common_options[] =
 	"# MOST USED OPTIONS\n\nThey are the same in most commands.\n\n"
 	"*-i* _DIR_\n\tThe session, or perf.data file, to read. The default is *assay.data*.\n\n"
-	"*-o* _NAME_\n\tWhere the result goes.\n\n"
+	"*-o* _NAME_\n\tThe file or directory of the result.\n\n"
 	"*-p* _PID_\n\tA running process.\n\n"
 	"*-a*\n\tThe whole machine.\n\n"
 	"*-e* _EVENT_\n\tThe event to count.\n\n";
@@ -293,7 +343,7 @@ static void man_overview(void)
 	      "library here.\n\n",
 	      stdout);
 	fputs(environment, stdout);
-	put_see_also(true);
+	fputs("# SEE ALSO\n\n*perf_event_open*(2)\n", stdout);
 }
 
 static void list_options_of(const struct command *const *list)

@@ -32,7 +32,7 @@ static const struct option_spec ctl_options[] = {
 	  "below the working directory." },
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text",
 	  "text, or json (the daemon's answer, unchanged)", .choices = "text|json" },
-	{ 0, "timeout", "TIME", OPT_SECONDS, FIELD(patience_s), "10",
+	{ 0, "timeout", "TIME", OPT_SECONDS, FIELD(patience_s), "10s",
 	  "wait this long for the answer", NULL, 0.001, 1e6 },
 };
 

@@ -688,10 +688,10 @@ const struct command report_command = {
 	.summary = "show who used the time: by image, symbol, process, thread, cpu",
 	.synopsis = "[OPTIONS] [FILTER…]",
 	.description =
-		"Reads a session and shows the places of its samples. Without options, it "
-		"lists the programs. Under each program are the images (the program, its "
-		"libraries, the kernel) of its samples.\n\nThe header names the event, and the "
-		"gaps: samples lost, idle time left out, images without symbols.",
+		"Reads a session of *assay record* and shows the places of its samples. Without "
+		"options, it lists the programs. Under each program are the images (the program, "
+		"its libraries, the kernel) of its samples.\n\nThe header names the event, and "
+		"the gaps: samples lost, idle time left out, images without symbols.",
 	.options = OPTIONS_AND_ALIASES(report_options, perf_report_options),
 	.common = "i,l,tree,by,html",
 	.sections = report_sections,

@@ -327,8 +327,8 @@ static const struct command_section retain_sections[] = {
 	  "much reading.\n\nIt can be stopped at any moment, and readers can read "
 	  "meanwhile: each sample is there once. The part that is being written is left "
 	  "alone: without a daemon, one without an end that was written to in the last "
-	  "hour.\n\nRoot becomes the owner of the history for this work, so that its files "
-	  "stay his." },
+	  "hour.\n\nIf root runs it, it works with the rights of the owner of the history, "
+	  "so that the files stay his." },
 	{ NULL },
 };
 

@@ -54,10 +54,11 @@ const struct command_section script_sections[] = {
 		  "report, "
 		  "the default of *--itrace* is then *be*." },
 	{ "SESSIONS",
-	  "Of a recording (perf.data) each sample is a line, as perf has it. A session "
-	  "of assay has its samples added up. A line is then all samples of one thread, "
-	  "CPU, event and stack in one second. Its time is the second's first sample, "
-	  "and *samples* is the number of samples. Addresses are offsets in their images." },
+	  "Of a recording (perf.data) each sample is a line, as perf has it. So it is "
+	  "of a session of *assay record*. A session of *assay daemon* has its samples added up: "
+	  "a line is all samples of one thread, CPU, event and stack in one second, its time is "
+	  "that of the second's first sample, and *samples* is their number. Addresses of "
+	  "sessions are offsets in their images." },
 	{ "EXIT STATUS", "0 if all was printed; 1 if the input could not be read or is damaged "
 			 "(after all readable samples); 2 for wrong usage." },
 	{ NULL, NULL },

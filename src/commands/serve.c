@@ -326,10 +326,9 @@ static const struct command_section serve_sections[] = {
 		    "port, as the header Host has it. Or listen at an address of the network, "
 		    "with TLS and tokens. *assay-serve.socket* is a unit of systemd for the "
 		    "daemon's history." },
-	{ "API", "Programs ask the same API as the page, below /api/v1/. Its answers are "
-		 "sources, labels, values, top, tree, inverted, function, processes, diff, "
-		 "explain, info, doctor and page. Downloads are svg, pprof, folded and "
-		 "speedscope. docs/api.md describes the arguments." },
+	{ "API", "Programs ask the same API as the page, below /api/v1/. It answers "
+		 "with reports, comparisons, pages and the lists of a fleet, and with downloads "
+		 "for other tools. docs/api.md lists the answers and their arguments." },
 	{ "EXIT STATUS", "0: SIGINT, SIGTERM or SIGHUP ended it. 1: it cannot listen, or a path or "
 			 "the file of tokens can't be read. 2: wrong usage." },
 	{ NULL },

@@ -109,7 +109,7 @@ static const struct option_spec ship_options[] = {
 	  "Default: those that the system trusts." },
 	{ 0, "once", NULL, OPT_FLAG, FIELD(once), NULL, "end when all final blocks were sent",
 	  "To a gateway, names of functions follow the blocks, at *--names-rate*." },
-	{ 0, "interval", "TIME", OPT_SECONDS, FIELD(interval_s), "60",
+	{ 0, "interval", "TIME", OPT_SECONDS, FIELD(interval_s), "60s",
 	  "the time between two looks at the history", NULL, 1, 86400 },
 	{ 0, "names-rate", "BYTES", OPT_U64, FIELD(names_rate), "20k",
 	  "names of functions that go to a gateway, in bytes a second; 0: any number",

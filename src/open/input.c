@@ -396,7 +396,8 @@ const char input_filters_help[] =
 	"Operands choose samples. Values are separated by commas (\"\\\\,\" is a literal one) and "
 	"are alternatives; different filters must all hold. Words are globs, numbers may be ranges "
 	"(0-3). An operand without a tag names a program or an image.\n\nAn operand can also be a "
-	"list of matchers, as Prometheus has them: *comm=\"cc1\", cgroup=~\".*web.*\"*, with = != "
+	"list of matchers, as Prometheus has them: *comm=\"cc1\", cgroup=~\".\\*web.\\*\"*, with = "
+	"!= "
 	"=~ "
 	"and !~. A matcher compares the whole value, as *report --by* shows it. Regular "
 	"expressions have the syntax of RE2, without captures.\n\n" FILTERS(X);

@@ -72,7 +72,7 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(UNIT, "unit", GLOB, "GLOB", "systemd's units; .service and the like may be left out")   \
 	X(CONTAINER, "container", GLOB, "GLOB",                                                   \
 	  "containers: as *report --by container* has them, their ids, or names")                 \
-	X(POD, "pod", GLOB, "GLOB", "Kubernetes pods, by uid")                                    \
+	X(POD, "pod", GLOB, "GLOB", "Kubernetes pods, by name or uid")                            \
 	X(HOST, "host", GLOB, "GLOB", "samples of these machines")                                \
 	X(SERVICE, "service", GLOB, "GLOB",                                                       \
 	  "workloads of pods, else systemd's services, else containers, else programs")           \
@@ -82,8 +82,8 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(OWNER, "owner", GLOB, "GLOB", "waits for mutexes that these threads had")               \
 	X(DEVICE, "device", GLOB, "GLOB", "waits for I/O on these block devices")                 \
 	X(MEM, "mem", GLOB, "GLOB",                                                               \
-	  "memory accesses that found their data here: \"L1 hit\", *RAM*")                        \
-	X(TLB, "tlb", GLOB, "GLOB", "memory accesses that found their page here: *Walker*")       \
+	  "memory accesses that found their data here: \"L1 hit\", \\*RAM\\*")                    \
+	X(TLB, "tlb", GLOB, "GLOB", "memory accesses that found their page here: \\*Walker\\*")   \
 	X(SNOOP, "snoop", GLOB, "GLOB", "memory accesses that met this in other caches: HitM")    \
 	X(DATA_SYMBOL, "data-symbol", GLOB, "GLOB", "accesses of these variables")                \
 	X(DATA_IMAGE, "data-image", GLOB, "GLOB", "accesses of variables of these files")         \

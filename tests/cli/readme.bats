@@ -56,6 +56,17 @@ may_run() {
 	[ "$(wc -l <"$ROOT/README.md")" -lt 130 ]
 }
 
+@test "man pages show patterns with their stars, and name the pages that they speak of" {
+	command -v mandoc >/dev/null || skip "mandoc is not installed"
+	[ -s "$ASSAY_BUILD/man/assay-report.1" ] || skip "built without man pages"
+	mandoc -T ascii "$ASSAY_BUILD/man/assay-report.1" | sed 's/.\x08//g' >page
+	has 'cgroup=~"\.\*web\.\*"' page
+	has 'found their page here: \*Walker\*' page
+	has '^\*assay\*(1), .*\*assay-serve\*(1), .*\*assay-fleet\*(1)' "$ASSAY_BUILD/man/assay-ship.1.scd"
+	# opcontrol -h is --shutdown
+	[ "$(grep -c -- '^\*-h\*' "$ASSAY_BUILD/man/opcontrol.1.scd")" = 1 ]
+}
+
 @test "every file that the documentation links to is there" {
 	cd "$ROOT"
 	for page in README.md CONTRIBUTING.md docs/*.md docs/*/*.md; do

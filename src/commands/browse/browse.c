@@ -180,7 +180,7 @@ static const struct command_section browse_sections[] = {
 	  "a line. *Enter* or *a* on a function shows its callers and callees, its source and its "
 	  "assembly; on a process, and on a row of a list, it shows that one alone. *Esc* goes "
 	  "back.\n\n"
-	  "In trees, *right* opens a row and *left* closes it; *+* turns it over. *e* does so "
+	  "In trees, *right* opens a row and *left* closes it; *+* opens or closes it. *e* does so "
 	  "with all rows below it, *E* opens all rows, and *C* closes all.\n\n"
 	  "*/* searches, *n* and *N* go to the next match and to the one before. *f* asks for "
 	  "filters (below), separated by blanks. *m* narrows to the image of the row, *t* to the "

@@ -49,7 +49,7 @@ static const struct option_spec fleet_options[] = {
 	  "with adopt, load, merge and rate --target-samples: go on until a signal comes (assay "
 	  "serve runs them)",
 	  "If a server is away, the next round comes after up to 1 s, 2 s, 4 s … 10 min." },
-	{ 0, "interval", "TIME", OPT_SECONDS, FIELD(interval_s), "60",
+	{ 0, "interval", "TIME", OPT_SECONDS, FIELD(interval_s), "60s",
 	  "with --follow: look for new blocks, or for old ones, or set rates, so often", NULL, 0.1,
 	  86400 },
 	{ 0, "push-size", "SIZE", OPT_SIZE, FIELD(push_bytes), NULL,
