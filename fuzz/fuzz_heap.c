@@ -94,10 +94,13 @@ static void page_ended(void *context, uint64_t id, uint64_t bytes)
 	p->gone[id] += bytes;
 }
 
-/* So many pages of a process change from their mappings to another one. */
-static void set_pages(struct pages *p, uint32_t process, uint32_t from, uint32_t n, uint64_t id)
+/* So many pages of a process change from their mappings up to an id to another one. */
+static void set_pages(struct pages *p, uint32_t process, uint32_t from, uint32_t n,
+		      uint64_t last_id, uint64_t id)
 {
 	for (uint32_t i = from; i < from + n && i < PAGES; i++) {
+		if (p->id[process][i] > last_id)
+			continue;
 		p->left[p->id[process][i]] -= PAGE_BYTES;
 		p->id[process][i] = id;
 		p->left[id] += PAGE_BYTES;
@@ -123,25 +126,26 @@ static void keep_mappings(const uint8_t *data, size_t size)
 		uint32_t process = data[i] & 1, from = data[i + 1] % PAGES;
 		uint32_t n = MIN(1u + data[i + 2] % PAGES, PAGES - from);
 		uint64_t start = p.base + from * PAGE_BYTES, bytes = n * PAGE_BYTES - data[i + 3];
+		uint64_t last_id = data[i] & 8 ? next_id / 2 : next_id; /* half: it is late */
 
 		if (data[i] & 2) { /* what was there is gone, as by MAP_FIXED */
-			mapped_remove(&m, (int32_t)process, start, bytes, page_ended, &p);
-			set_pages(&p, process, from, n, 0);
+			mapped_remove(&m, (int32_t)process, start, bytes, last_id, page_ended, &p);
+			set_pages(&p, process, from, n, last_id, 0);
 		}
-		if (data[i] & 4 && data[i] & 2) {
+		if (data[i] & 4 && data[i] & 2 && last_id == next_id) {
 			all[++next_id] = n * PAGE_BYTES;
 			if (!mapped_add(&m, (int32_t)process, start, bytes, next_id))
 				abort();
-			set_pages(&p, process, from, n, next_id);
+			set_pages(&p, process, from, n, next_id, next_id);
 		}
 		check_pages(&p, all);
 	}
-	mapped_remove(&m, 0, 0, UINT64_MAX, page_ended, &p);
-	set_pages(&p, 0, 0, PAGES, 0);
+	mapped_remove(&m, 0, 0, UINT64_MAX, UINT64_MAX, page_ended, &p);
+	set_pages(&p, 0, 0, PAGES, UINT64_MAX, 0);
 	mapped_forget(&m, 1);
 	for (uint32_t i = 0; i < PAGES; i++)
 		p.gone[p.id[1][i]] += PAGE_BYTES;
-	set_pages(&p, 1, 0, PAGES, 0);
+	set_pages(&p, 1, 0, PAGES, UINT64_MAX, 0);
 	check_pages(&p, all);
 	if (m.n)
 		abort();
@@ -163,8 +167,8 @@ static void keep_wild_mappings(const uint8_t *data, size_t size)
 	for (size_t i = 0; i + 1 + sizeof(words) <= size; i += 1 + sizeof(words)) {
 		memcpy(words, data + i + 1, sizeof(words));
 		if (data[i] & 1)
-			mapped_remove(&m, data[i] & 2, words[0] & -PAGE_BYTES, words[1], any_end,
-				      NULL);
+			mapped_remove(&m, data[i] & 2, words[0] & -PAGE_BYTES, words[1],
+				      data[i] & 4 ? 0 : 1, any_end, NULL);
 		else
 			mapped_add(&m, data[i] & 2, words[0] & -PAGE_BYTES, words[1], 1);
 	}

@@ -79,6 +79,7 @@ static int read_heap_message(void *context, void *data, size_t size)
 		.time_ns = m->head.time_ns,
 		.id = m->head.id,
 		.bytes = m->head.bytes,
+		.last_id = m->head.last_id,
 	};
 	if (r.kind != HEAP_ALLOCATED || read_allocated(m, size, &r))
 		vec_push(p->records, r);

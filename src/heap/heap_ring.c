@@ -120,6 +120,7 @@ bool heap_note_read(const struct heap_note *note, struct heap_record *out)
 		.time_ns = note->time_ns,
 		.id = note->id,
 		.bytes = note->bytes,
+		.last_id = note->last_id,
 	};
 	return true;
 }

@@ -29,6 +29,7 @@ struct heap_record {
 	uint64_t id; /* HEAP_UNMAPPED: the address */
 	uint64_t bytes;
 	uint64_t mapping; /* HEAP_ALLOCATED: the address of a mapping; 0: a block */
+	uint64_t last_id; /* HEAP_UNMAPPED: a mapping with a higher id was made later, and stays */
 	bool is_untracked;
 	uint32_t stack_bytes;
 	/* HEAP_ALLOCATED: registers, then stack; the owner of the record frees it. */

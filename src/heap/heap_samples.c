@@ -376,7 +376,8 @@ static void deliver_record(struct heap *h, struct heap_record *r)
 	if (r->kind == HEAP_RELEASED)
 		held_remove(h->held, r->id);
 	else if (r->kind == HEAP_UNMAPPED)
-		mapped_remove(&h->mapped, r->pid, r->id, r->bytes, shrink_held, h->held);
+		mapped_remove(&h->mapped, r->pid, r->id, r->bytes, r->last_id, shrink_held,
+			      h->held);
 	else if (r->kind == HEAP_STARTED)
 		h->n_started++;
 	else if (takes_thread(h, r))

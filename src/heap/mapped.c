@@ -46,7 +46,7 @@ static uint64_t cut_range(struct mapped *m, size_t at, uint64_t start, uint64_t 
 	return to - from;
 }
 
-void mapped_remove(struct mapped *m, int32_t pid, uint64_t start, uint64_t bytes,
+void mapped_remove(struct mapped *m, int32_t pid, uint64_t start, uint64_t bytes, uint64_t last_id,
 		   void (*ended)(void *context, uint64_t id, uint64_t bytes), void *context)
 {
 	uint64_t end = mapped_end(start, bytes);
@@ -54,7 +54,8 @@ void mapped_remove(struct mapped *m, int32_t pid, uint64_t start, uint64_t bytes
 	for (size_t i = m->n; i--;) {
 		const struct mapped_range r = m->data[i];
 
-		if (end <= start || r.pid != pid || r.end <= start || r.start >= end)
+		if (end <= start || r.pid != pid || r.id > last_id || r.end <= start ||
+		    r.start >= end)
 			continue;
 		ended(context, r.id, cut_range(m, i, start, end));
 		if (m->data[i].start >= m->data[i].end)

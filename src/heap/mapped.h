@@ -31,8 +31,11 @@ uint64_t mapped_size(uint64_t bytes);
 /* False: there is no room, or the range is empty. */
 bool mapped_add(struct mapped *m, int32_t pid, uint64_t start, uint64_t bytes, uint64_t id);
 
-/* `ended`: so many bytes of the mapping are gone. */
-void mapped_remove(struct mapped *m, int32_t pid, uint64_t start, uint64_t bytes,
+/*
+ * Of mappings up to an id: a later one may have the address by now. `ended`: so many bytes of the
+ * mapping are gone.
+ */
+void mapped_remove(struct mapped *m, int32_t pid, uint64_t start, uint64_t bytes, uint64_t last_id,
 		   void (*ended)(void *context, uint64_t id, uint64_t bytes), void *context);
 
 /* The process has ended, or executes another program: its mappings end unseen. */

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define HEAP_VARIABLE    "ASSAY_HEAP" /* in the environment: "/proc/PID/fd/N" */
-#define HEAP_MAGIC       UINT64_C(0x32706165682d7961)
+#define HEAP_MAGIC       UINT64_C(0x33706165682d7961)
 #define HEAP_STACK_BYTES 16384
 #define HEAP_REGISTERS   33 /* by DWARF number, as in struct user_copy */
 #if defined(__x86_64__)
@@ -60,6 +60,7 @@ struct heap_note {
 	uint64_t time_ns;
 	uint64_t id; /* UNMAPPED: the address, of so many bytes */
 	uint64_t bytes;
+	uint64_t last_id; /* UNMAPPED: of samples before: a later mapping may have the address */
 };
 
 struct heap_shared {
@@ -75,5 +76,5 @@ struct heap_shared {
 	struct heap_slot slots[HEAP_SLOTS];
 };
 
-_Static_assert(sizeof(struct heap_note) == 40, "programs of another build share it");
+_Static_assert(sizeof(struct heap_note) == 48, "programs of another build share it");
 _Static_assert(sizeof(struct heap_slot) == 16704, "programs of another build share it");

@@ -342,6 +342,16 @@ record_waiting_whole() {
 	near "$(sum s held-bytes refused)" 16777216 1
 }
 
+@test "memory is held if the end of what was at its address before is reported late" {
+	need_recording
+	[ -e "$PROGRAMS/late_unmap.so" ] || skip "sanitizers want to be the first library"
+	# shellcheck disable=SC2016 # the inner shell's
+	record_whole -o s -- sh -c 'LD_PRELOAD=$LD_PRELOAD:$1/late_unmap.so exec "$1/heaps" again' sh "$PROGRAMS"
+	near "$(sum s alloc-bytes run_again)" 16777216 1
+	near "$(sum s held-bytes run_again)" 0 0
+	near "$(sum s held-bytes again)" 16777216 1
+}
+
 @test "a program whose name has malloc in it has mappings of its own" {
 	need_alloc_probes
 	cp "$PROGRAMS/heaps" mallocs

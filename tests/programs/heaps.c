@@ -7,6 +7,7 @@
  *   heaps family  allocates a large block by each function of the family.
  *   heaps orphan  prints its pid, and waits for the end of a line. Then main() ends, and another
  *                 thread waits for the end of a line, calls family(), prints "done", and waits.
+ *   heaps again   maps 16 MB and unmaps them, and another thread maps 16 MB at the same address.
  *   heaps wait    keeps 4 MB in early(), prints its pid, and waits for the end of a line. Then it
  *                 frees that, and calls keep(), grow(), map(), part(), refused() and family(), and
  *                 later() in a new thread and in a child, prints "done", and waits again.
@@ -184,6 +185,31 @@ static void run_orphan(void)
 	pthread_exit(NULL);
 }
 
+static char *first;
+
+/* A page that is not there has ENOMEM. */
+static __attribute__((noinline)) void *again(void *unused)
+{
+	unsigned char there;
+
+	while (mincore(first, 1, &there) == 0)
+		usleep(100);
+	if (mmap(first, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != first)
+		exit(1);
+	return unused;
+}
+
+static __attribute__((noinline)) void run_again(void)
+{
+	pthread_t thread;
+
+	first = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pthread_create(&thread, NULL, again, NULL))
+		exit(1);
+	munmap(first, LARGE);
+	pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
@@ -195,6 +221,10 @@ int main(int argc, char **argv)
 	}
 	if (argc > 1 && !strcmp(argv[1], "orphan"))
 		run_orphan();
+	if (argc > 1 && !strcmp(argv[1], "again")) {
+		run_again();
+		return 0;
+	}
 	if (argc > 1 && !strcmp(argv[1], "wait")) {
 		run_waiting();
 		return 0;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "heap/heap_ring.h"
+#include "heap/mapped.h"
 #include "heap/returns.h"
 #include "heap/shared.h"
 #include "record/program_files.h"
@@ -163,6 +164,28 @@ static void a_time_that_a_program_invents_is_between_the_beginning_and_now(void 
 	assert_in_range(invented[1].time_ns, 8, clock_monotonic_ns());
 }
 
+static void add_ended(void *context, uint64_t id, uint64_t bytes)
+{
+	*(uint64_t *)context += id * bytes;
+}
+
+/* The thread that unmaps may be late to say so: another one has memory at the address by then. */
+static void a_mapping_that_was_made_later_stays(void **state)
+{
+	struct mapped m = { 0 };
+	uint64_t ended = 0;
+
+	(void)state;
+	assert_true(mapped_add(&m, 1, 8192, 4096, 10));
+	assert_true(mapped_add(&m, 1, 8192, 4096, 12));
+	mapped_remove(&m, 1, 8192, 4096, 11, add_ended, &ended);
+	assert_int_equal(ended, 10 * 4096);
+	mapped_remove(&m, 1, 8192, 4096, 12, add_ended, &ended);
+	assert_int_equal(ended, 22 * 4096);
+	assert_int_equal(m.n, 0);
+	mapped_fini(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +194,7 @@ int main(void)
 		cmocka_unit_test(the_loader_tells_the_kind_of_a_program),
 		cmocka_unit_test(records_that_are_written_while_others_are_read_keep_their_order),
 		cmocka_unit_test(a_time_that_a_program_invents_is_between_the_beginning_and_now),
+		cmocka_unit_test(a_mapping_that_was_made_later_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

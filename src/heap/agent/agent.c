@@ -174,7 +174,7 @@ static struct heap_note *claim_note(void)
 	return NULL;
 }
 
-static void put_note_of(enum heap_note_kind kind, uint64_t id, uint64_t bytes, uint64_t time_ns)
+static void put_note(enum heap_note_kind kind, uint64_t id, uint64_t bytes, uint64_t last_id)
 {
 	struct heap_note *n = claim_note();
 
@@ -182,15 +182,11 @@ static void put_note_of(enum heap_note_kind kind, uint64_t id, uint64_t bytes, u
 		return;
 	n->kind = kind;
 	n->pid = getpid();
-	n->time_ns = time_ns;
+	n->time_ns = agent_now_ns();
 	n->id = id;
 	n->bytes = bytes;
+	n->last_id = last_id;
 	atomic_store_explicit(&n->state, HEAP_READY, memory_order_release);
-}
-
-static void put_note(enum heap_note_kind kind, uint64_t id, uint64_t bytes)
-{
-	put_note_of(kind, id, bytes, agent_now_ns());
 }
 
 static void attach(void)
@@ -202,7 +198,7 @@ static void attach(void)
 
 	agent.table = table;
 	if (is_mapped)
-		put_note(HEAP_NOTE_STARTED, 0, 0);
+		put_note(HEAP_NOTE_STARTED, 0, 0, 0);
 	atomic_store_explicit(&agent.state, is_mapped ? 2 : -1, memory_order_release);
 }
 
@@ -469,7 +465,7 @@ static __attribute__((noinline)) void take_sample(const void *block, uint64_t by
 					   : mapping_add((uintptr_t)block, bytes);
 	s->mapping = origin == AGENT_MAPPING ? (uintptr_t)block : 0;
 	if (former)
-		put_note(HEAP_NOTE_RELEASED, former, 0);
+		put_note(HEAP_NOTE_RELEASED, former, 0, 0);
 	s->is_untracked = !is_tracked;
 	s->time_ns = agent_now_ns();
 	atomic_store_explicit(&s->state, HEAP_READY, memory_order_release);
@@ -532,7 +528,7 @@ void agent_released(uint64_t id)
 {
 	int saved = errno;
 
-	put_note(HEAP_NOTE_RELEASED, id, 0);
+	put_note(HEAP_NOTE_RELEASED, id, 0, 0);
 	errno = saved;
 }
 
@@ -547,7 +543,7 @@ struct agent_moment agent_before_unmapping(void)
 	agent_lock();
 	m.n_mapped = agent.n_mapped;
 	agent_unlock();
-	m.time_ns = agent_now_ns();
+	m.last_id = atomic_load_explicit(&agent.shared->next_id, memory_order_relaxed);
 	agent_thread.is_within--;
 	errno = saved;
 	return m;
@@ -562,7 +558,7 @@ void agent_unmapped(const void *start, size_t bytes, const struct agent_moment *
 		return;
 	t->is_within++;
 	if (mapping_touch((uintptr_t)start, bytes, before->n_mapped))
-		put_note_of(HEAP_NOTE_UNMAPPED, (uintptr_t)start, bytes, before->time_ns);
+		put_note(HEAP_NOTE_UNMAPPED, (uintptr_t)start, bytes, before->last_id);
 	t->is_within--;
 	errno = saved;
 }

@@ -65,7 +65,7 @@ static inline bool agent_may_be_sampled(const void *block)
  * new mapping there as soon as the old one is gone.
  */
 struct agent_moment {
-	uint64_t time_ns;
+	uint64_t last_id;  /* of the samples so far */
 	uint64_t n_mapped; /* sampled mappings so far; 0: none can end */
 };
 HIDDEN struct agent_moment agent_before_unmapping(void);

@@ -43,7 +43,7 @@ struct call {
 	__u64 block; /* realloc: the old one; posix_memalign: where the new one will be */
 	__u64 id;    /* realloc: of the old block, if it was sampled */
 	__u64 old_bytes;
-	__u64 began_ns; /* of a mapping */
+	__u64 last_id;  /* of a mapping: of the samples before */
 	__u32 function; /* enum heap_function; NONE: no call is followed */
 	__u32 n_nested;
 	__u32 is_fixed, is_left_out;
@@ -129,7 +129,7 @@ static __always_inline __s64 draw_gap(void)
 /* Messages. */
 
 static __always_inline void fill_head(struct heap_message_head *m, __u32 kind, __u64 id,
-				      __u64 bytes, __u64 time_ns)
+				      __u64 bytes)
 {
 	__u64 self = own_pid_tgid();
 
@@ -137,15 +137,16 @@ static __always_inline void fill_head(struct heap_message_head *m, __u32 kind, _
 	m->pid = self >> 32;
 	m->tid = (__u32)self;
 	m->cpu = bpf_get_smp_processor_id();
-	m->time_ns = time_ns;
+	m->time_ns = bpf_ktime_get_ns();
 	m->id = id;
 	m->bytes = bytes;
 	m->mapping = 0;
+	m->last_id = 0;
 	m->is_untracked = 0;
 	m->n_pages = 0;
 }
 
-static __always_inline void send_note(__u32 kind, __u64 id, __u64 bytes, __u64 time_ns)
+static __always_inline void send_note(__u32 kind, __u64 id, __u64 bytes, __u64 last_id)
 {
 	struct heap_message_head *m = bpf_ringbuf_reserve(&heap_messages, sizeof(*m), 0);
 
@@ -153,13 +154,14 @@ static __always_inline void send_note(__u32 kind, __u64 id, __u64 bytes, __u64 t
 		count(HEAP_COUNT_LOST_NOTES);
 		return;
 	}
-	fill_head(m, kind, id, bytes, time_ns);
+	fill_head(m, kind, id, bytes);
+	m->last_id = last_id;
 	bpf_ringbuf_submit(m, BPF_RB_NO_WAKEUP);
 }
 
 static __always_inline void send_released(__u64 id)
 {
-	send_note(HEAP_MESSAGE_RELEASED, id, 0, bpf_ktime_get_ns());
+	send_note(HEAP_MESSAGE_RELEASED, id, 0, 0);
 }
 
 static __always_inline struct block_key key_of(__u64 block)
@@ -181,12 +183,12 @@ static __always_inline __u64 take_block(__u64 block)
 
 /*
  * A mapping is sampled only now and then, and the reader knows which. Another thread may have a new
- * mapping there by now: the note has the time before the call.
+ * mapping there by now: the note has the last sample before the call.
  */
 static __always_inline void send_unmapped(const struct call *c, __u64 start, __u64 bytes)
 {
 	if (n_mapped)
-		send_note(HEAP_MESSAGE_UNMAPPED, start, bytes, c->began_ns);
+		send_note(HEAP_MESSAGE_UNMAPPED, start, bytes, c->last_id);
 }
 
 static __always_inline bool track_block(__u64 block, __u64 id)
@@ -256,7 +258,7 @@ static __always_inline void sample(struct pt_regs *ctx, __u64 block, __u64 bytes
 		count(HEAP_COUNT_LOST_SAMPLES);
 		return;
 	}
-	fill_head(&m->head, HEAP_MESSAGE_ALLOCATED, id, bytes, bpf_ktime_get_ns());
+	fill_head(&m->head, HEAP_MESSAGE_ALLOCATED, id, bytes);
 	copy_registers(m, ctx);
 	if (origin == ORIGIN_ENTRY)
 		leave_function(m);
@@ -313,16 +315,16 @@ static __always_inline void begin_call(struct call *c, __u32 function, struct pt
 		c->bytes = PT_REGS_PARM3(ctx);
 		break;
 	case HEAP_FUNCTION_MUNMAP:
-		c->began_ns = bpf_ktime_get_ns();
+		c->last_id = next_id;
 		c->block = first;
 		break;
 	case HEAP_FUNCTION_MMAP:
-		c->began_ns = bpf_ktime_get_ns();
+		c->last_id = next_id;
 		c->is_fixed = (PT_REGS_PARM4(ctx) & MAP_FIXED) != 0;
 		c->is_left_out = !(PT_REGS_PARM4(ctx) & MAP_ANONYMOUS) || !PT_REGS_PARM3(ctx);
 		break;
 	case HEAP_FUNCTION_MREMAP:
-		c->began_ns = bpf_ktime_get_ns();
+		c->last_id = next_id;
 		c->block = first;
 		c->old_bytes = second;
 		c->bytes = PT_REGS_PARM3(ctx);

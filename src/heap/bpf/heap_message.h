@@ -38,10 +38,11 @@ enum heap_message_kind {
 struct heap_message_head {
 	__u32 kind;
 	__u32 pid, tid, cpu;
-	__u64 time_ns; /* CLOCK_MONOTONIC; UNMAPPED: before the mapping was gone */
+	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u64 id;      /* UNMAPPED: the address */
 	__u64 bytes;
 	__u64 mapping; /* ALLOCATED: the address of a mapping; 0: a block */
+	__u64 last_id; /* UNMAPPED: of samples before: a later mapping may have the address */
 	__u32 is_untracked;
 	__u32 n_pages; /* of the stack, from the page of the stack pointer on */
 };
