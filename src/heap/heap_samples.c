@@ -426,6 +426,17 @@ static struct probed *find_probed(struct heap *h, int32_t pid)
 	return NULL;
 }
 
+/* The first thread may end before others do. Nobody looks for processes without mappings. */
+static bool has_lost_mappings(struct heap *h, const struct event *e)
+{
+	if (e->type == EVENT_COMM)
+		return e->comm.is_exec && e->time_ns;
+	if (e->type == EVENT_FORK) /* the number is used again */
+		return e->pid != e->fork.ppid;
+	return e->type == EVENT_EXIT && e->pid == e->tid && mapped_has(&h->mapped, e->pid) &&
+	       !has_memory(living_thread(e->pid));
+}
+
 /*
  * Programs that have to be seen. By probes, a new process is none of them, and the first program of
  * a command is.
@@ -434,7 +445,7 @@ static void count_programs(struct heap *h, const struct event *e)
 {
 	bool is_exec = e->type == EVENT_COMM && e->comm.is_exec && e->time_ns;
 
-	if (is_exec || (e->type == EVENT_EXIT && e->pid == e->tid))
+	if (has_lost_mappings(h, e))
 		mapped_forget(&h->mapped, e->pid);
 	if (!h->probes)
 		h->n_execs += e->type == EVENT_COMM && e->comm.is_exec;

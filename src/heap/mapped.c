@@ -63,6 +63,14 @@ void mapped_remove(struct mapped *m, int32_t pid, uint64_t start, uint64_t bytes
 	}
 }
 
+bool mapped_has(const struct mapped *m, int32_t pid)
+{
+	vec_foreach (m, range)
+		if (range->pid == pid)
+			return true;
+	return false;
+}
+
 void mapped_forget(struct mapped *m, int32_t pid)
 {
 	for (size_t i = m->n; i--;)

@@ -38,5 +38,7 @@ bool mapped_add(struct mapped *m, int32_t pid, uint64_t start, uint64_t bytes, u
 void mapped_remove(struct mapped *m, int32_t pid, uint64_t start, uint64_t bytes, uint64_t last_id,
 		   void (*ended)(void *context, uint64_t id, uint64_t bytes), void *context);
 
+bool mapped_has(const struct mapped *m, int32_t pid);
+
 /* The process has ended, or executes another program: its mappings end unseen. */
 void mapped_forget(struct mapped *m, int32_t pid);

@@ -342,6 +342,14 @@ record_waiting_whole() {
 	near "$(sum s held-bytes refused)" 16777216 1
 }
 
+@test "a mapping ends although the first thread has ended before" {
+	need_recording
+	record_whole -o s -- "$PROGRAMS/heaps" left
+	near "$(sum s alloc-bytes run_left)" 16777216 1
+	near "$(sum s held-bytes run_left)" 0 0
+	[ "$(fact s .lost)" = 0 ]
+}
+
 @test "memory is held if the end of what was at its address before is reported late" {
 	need_recording
 	[ -e "$PROGRAMS/late_unmap.so" ] || skip "sanitizers want to be the first library"

@@ -8,6 +8,7 @@
  *   heaps orphan  prints its pid, and waits for the end of a line. Then main() ends, and another
  *                 thread waits for the end of a line, calls family(), prints "done", and waits.
  *   heaps again   maps 16 MB and unmaps them, and another thread maps 16 MB at the same address.
+ *   heaps left    main() maps 16 MB and ends. When it is gone, another thread unmaps them.
  *   heaps wait    keeps 4 MB in early(), prints its pid, and waits for the end of a line. Then it
  *                 frees that, and calls keep(), grow(), map(), part(), refused() and family(), and
  *                 later() in a new thread and in a child, prints "done", and waits again.
@@ -173,6 +174,35 @@ static void *run_alone(void *unused)
 	return unused;
 }
 
+static __attribute__((noinline)) void *left(void *block)
+{
+	char path[64], line[256];
+	bool has_ended = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)getpid());
+	while (!has_ended && (f = fopen(path, "r"))) {
+		while (fgets(line, sizeof(line), f))
+			has_ended |= !strncmp(line, "State:\tZ", 8);
+		fclose(f);
+		usleep(1000);
+	}
+	sleep(1); /* the recorder sees the end, too */
+	munmap(block, LARGE);
+	exit(0);
+	return NULL;
+}
+
+static __attribute__((noinline)) void run_left(void)
+{
+	pthread_t thread;
+	void *block = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pthread_create(&thread, NULL, left, use(block)))
+		exit(1);
+	pthread_exit(NULL);
+}
+
 static void run_orphan(void)
 {
 	pthread_t thread;
@@ -221,6 +251,8 @@ int main(int argc, char **argv)
 	}
 	if (argc > 1 && !strcmp(argv[1], "orphan"))
 		run_orphan();
+	if (argc > 1 && !strcmp(argv[1], "left"))
+		run_left();
 	if (argc > 1 && !strcmp(argv[1], "again")) {
 		run_again();
 		return 0;
