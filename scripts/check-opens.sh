@@ -20,12 +20,12 @@ src/machine/cgroups.c|6|/proc/PID/cgroup; folders of the kernel in mounts of cgr
 src/machine/engine_files.c|2|lists of names in folders of root
 src/machine/guest_modules.c|1|a list of modules of a guest, in a file that the user names
 src/machine/kernel_map.c|4|the symbols, modules and notes of the kernel in /proc and /sys
-src/machine/proc.c|4|comm, maps and task of /proc/PID
+src/machine/proc.c|5|comm, maps, status and task of /proc/PID
 src/machine/storage_places.c|1|/etc/passwd
 src/pipeline/ext_ibs.c|2|a file of the user (--ext); the log beside the session
 src/pipeline/host.c|1|/proc/cpuinfo
 src/pipeline/jit_names.c|1|/proc/PID/status
-src/pipeline/off_cpu.c|3|stat, syscall and status of /proc/PID
+src/pipeline/off_cpu.c|2|stat and syscall of /proc/PID
 src/record/control_channel.c|2|FIFOs that the user names (--control)
 src/record/descendants.c|1|/proc/PID/stat
 src/record/raw.c|4|symbols, modules and notes of the kernel; formats of tracefs

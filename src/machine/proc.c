@@ -57,6 +57,17 @@ int proc_list_threads(const char *proc, int32_t pid, struct pid_list *out)
 	return list_numbers(path, out);
 }
 
+int32_t proc_process_of(const char *proc, int32_t tid)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/%d/status", proc, tid);
+	cleanup(free_at_exit) char *text = NULL;
+	const char *line;
+
+	if (file_read_all(path, 1 << 16, &text, NULL) < 0 || !(line = strstr(text, "\nTgid:")))
+		return -1;
+	return (int32_t)strtol(line + strlen("\nTgid:"), NULL, 10);
+}
+
 /*
  * A process that has ended accepts signals until its parent waits for it, but its pidfd is readable
  * at once (pidfd_open(2)). Only a process's first thread has a pidfd, and only since Linux 5.3.
@@ -227,6 +238,39 @@ int proc_scan_again(const char *proc, int32_t pid, const struct image *program, 
 		return r;
 	n = push_maps(maps, pid, time_ns, sink);
 	return n < 0 ? n : n + 1;
+}
+
+static int push_name(const char *proc, int32_t pid, int32_t tid, uint64_t time_ns,
+		     struct event_sink *sink)
+{
+	char comm[64];
+	struct event e = { .type = EVENT_COMM,
+			   .pid = pid,
+			   .tid = tid,
+			   .time_ns = time_ns,
+			   .comm = { .name = comm } };
+
+	return proc_read_comm(proc, pid, tid, comm, sizeof(comm)) ? event_push(sink, &e) : 0;
+}
+
+int proc_scan_threads(const char *proc, const struct pid_list *tids, uint64_t time_ns,
+		      struct event_sink *sink)
+{
+	int32_t last = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < tids->n && r >= 0; i++) {
+		int32_t tid = tids->data[i], pid = proc_process_of(proc, tid);
+
+		if (pid <= 0)
+			continue;
+		if (pid != last)
+			r = proc_scan_process(proc, pid, time_ns, sink);
+		if (r >= 0 && tid != pid)
+			r = push_name(proc, pid, tid, time_ns, sink);
+		last = pid;
+	}
+	return MIN(r, 0);
 }
 
 int proc_scan_all(const char *proc, uint64_t time_ns, struct event_sink *sink)

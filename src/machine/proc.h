@@ -23,6 +23,13 @@ struct pid_list {
 int proc_scan_process(const char *proc, int32_t pid, uint64_t time_ns, struct event_sink *sink);
 
 /*
+ * The same of the processes of some threads, and the names of these threads. Those that have gone
+ * are left out. Threads of a process stand together. Returns 0 or the sink's error.
+ */
+int proc_scan_threads(const char *proc, const struct pid_list *tids, uint64_t time_ns,
+		      struct event_sink *sink);
+
+/*
  * The same of a process that ran the file `program` when its events were last seen (NULL: not
  * known). If it has code of files, and none of this one, it has executed another program meanwhile:
  * COMM is that of an exec. A file is this one if it has its device and inode, or its path. A path
@@ -45,6 +52,9 @@ int proc_scan_all(const char *proc, uint64_t time_ns, struct event_sink *sink);
 /* Appends the pids of all processes, or the tids of one process. 0 or a negative errno. */
 int proc_list_pids(const char *proc, struct pid_list *out);
 int proc_list_threads(const char *proc, int32_t pid, struct pid_list *out);
+
+/* The process of a thread. -1: it has gone. */
+int32_t proc_process_of(const char *proc, int32_t tid);
 
 /* Whether one of the threads still runs. A process that waits for its parent's wait(2) does not. */
 bool proc_any_runs(const struct pid_list *tids);

@@ -200,18 +200,6 @@ bool off_cpu_detail_text(const struct machine *m, const char *proc, const char *
 	return DETAIL_KIND(detail) == DETAIL_DEVICE;
 }
 
-/* The process of a thread, from /proc/TID/status. */
-static int32_t process_of(const char *proc, int32_t tid)
-{
-	cleanup(free_at_exit) char *path = xasprintf("%s/%d/status", proc, tid);
-	cleanup(free_at_exit) char *text = NULL;
-	const char *line;
-
-	if (file_read_all(path, 1 << 16, &text, NULL) < 0 || !(line = strstr(text, "\nTgid:")))
-		return -1;
-	return (int32_t)strtol(line + strlen("\nTgid:"), NULL, 10);
-}
-
 void off_cpu_each(const char *proc, const struct pid_list *pids, const struct pid_list *tids,
 		  void (*look_at)(void *context, int32_t pid, int32_t tid), void *context)
 {
@@ -227,7 +215,7 @@ void off_cpu_each(const char *proc, const struct pid_list *pids, const struct pi
 			look_at(context, *pid, *tid);
 	}
 	vec_foreach (tids, tid)
-		look_at(context, process_of(proc, *tid), *tid);
+		look_at(context, proc_process_of(proc, *tid), *tid);
 	vec_fini(&all);
 	vec_fini(&threads);
 }

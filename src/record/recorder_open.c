@@ -596,8 +596,7 @@ static int read_running(struct recorder *r, struct error *err)
 	if (c->whole_machine || c->cgroup)
 		e = proc_scan_all("/proc", 0, sink);
 	else if (!is_command_target(c))
-		for (size_t i = 0; i < r->tids.n && e >= 0; i++)
-			e = proc_scan_process("/proc", r->tids.data[i], 0, sink);
+		e = proc_scan_threads("/proc", &r->tids, 0, sink);
 	return e < 0 ? error_errno(err, e, "cannot read the processes in /proc") : 0;
 }
 

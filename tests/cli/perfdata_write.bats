@@ -81,6 +81,25 @@ shows_exec() { # FILE
 	assay script -i "$1" --show-task-events 2>/dev/null | grep -q "exec: sleep:"
 }
 
+@test "record --raw of a thread has its process and its functions" {
+	need_recording
+	background "$PROGRAMS/threads" 100000s
+	process=$pid
+	wait_for thread_named "$process" busy
+	record_until has_samples_of_busy -q --raw -t "$tid" -o t.data
+	assay script -i t.data --show-task-events | grep "PERF_RECORD_COMM: busy:$process/$tid"
+	assay script -i t.data | grep -q "busy_work"
+}
+
+thread_named() { # PID NAME; sets $tid
+	tid=$(grep -lx "$2" "/proc/$1/task/"*/comm | cut -d / -f 5)
+	[ -n "$tid" ]
+}
+
+has_samples_of_busy() {
+	[ "$(assay script -i t.data 2>/dev/null | grep -c "^busy .*cpu-clock")" -ge 20 ]
+}
+
 @test "a killed raw recorder leaves its flushed records, and import makes perf read them" {
 	need_perf
 	need_recording

@@ -14,6 +14,7 @@
 #include "event/text.h"
 #include "machine/address_space.h"
 #include "machine/machine.h"
+#include "machine/proc.h"
 
 /* A machine that is fed events as text, over a fake /proc and /sys. */
 struct fixture {
@@ -214,6 +215,31 @@ static void a_thread_that_has_ended_keeps_its_name_for_late_samples(void **state
 	      "7 cpu0 43/42 comm name=\"again\"\n");
 	machine_forget_ended(fx.machine, 9000000000, NULL, NULL);
 	assert_string_equal(comm_of(43, 42), "again"); /* a new thread of that number lives */
+}
+
+/* As `record -p` finds them: a thread that ends is not the end of its process. */
+static void threads_from_before_belong_to_their_process(void **state)
+{
+	int32_t found[] = { 76, 77, 79, 80 };
+	const struct pid_list tids = { found, 4, 4 };
+
+	(void)state;
+	put("proc/77/status", "Name:\tapp\nTgid:\t77\n");
+	put("proc/79/status", "Name:\tworker\nTgid:\t77\n");
+	put("proc/80/status", "Name:\tother\nTgid:\t80\n");
+	put("proc/77/task/77/comm", "app\n");
+	put("proc/77/task/79/comm", "worker\n");
+	put("proc/80/task/80/comm", "other\n");
+	put("proc/77/maps", "00401000-00402000 r-xp 00001000 08:01 12 /bin/app\n");
+	assert_int_equal(proc_scan_threads(fx.proc, &tids, 0, &fx.sink), 0);
+	assert_int_equal(machine_process_count(fx.machine), 2);
+	assert_string_equal(machine_thread_name(fx.machine, 77, 79), "worker");
+	given("1 cpu0 77/79 exit\n");
+	machine_forget_ended(fx.machine, 5000000000, NULL, NULL);
+	assert_int_equal(machine_process_count(fx.machine), 2);
+	given("6 cpu0 77/77 exit\n");
+	machine_forget_ended(fx.machine, 9000000000, NULL, NULL);
+	assert_int_equal(machine_process_count(fx.machine), 1);
 }
 
 static void anonymous_code_keeps_its_address(void **state)
@@ -576,6 +602,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_thread_that_has_ended_keeps_its_name_for_late_samples, setup, teardown),
+		cmocka_unit_test_setup_teardown(threads_from_before_belong_to_their_process, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(anonymous_code_keeps_its_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_deleted_file_keeps_its_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_name_that_no_sample_has_takes_no_memory, setup,
