@@ -458,6 +458,29 @@ static void machine_on_mapping(struct machine *m, const struct event *event)
 	p->space_number = ++m->last_space_number;
 }
 
+/*
+ * A thread that is not the first one may execute a program: it gets the number of the first one,
+ * which has ended, and nobody reports the end of its own number.
+ */
+static void keep_one_thread(struct machine *m, uint32_t process)
+{
+	struct process *p = &m->processes.data[process];
+	uint32_t *first = intmap_find(&m->by_tid, (uint32_t)p->pid);
+
+	if (!first || (p->n_threads == 1 && !m->threads.data[*first].has_ended))
+		return;
+	for (uint32_t i = 0; i < m->threads.n; i++) {
+		const struct thread *t = &m->threads.data[i];
+
+		if (t->is_used && !t->has_ended && t->process == process && t->tid != p->pid)
+			thread_remove(m, t->tid);
+	}
+	m->threads.data[*first].has_ended = false;
+	p->n_threads = 1;
+	m->n_ended -= p->has_ended;
+	p->has_ended = false;
+}
+
 static void on_comm(struct machine *m, const struct event *event)
 {
 	uint32_t process = machine_get_process(m, event->pid);
@@ -477,6 +500,8 @@ static void on_comm(struct machine *m, const struct event *event)
 		p->name = name;
 	p->is_looked_up = true;
 	machine_get_thread(m, event->tid, process, name)->name = name;
+	if (event->comm.is_exec && event->pid == event->tid)
+		keep_one_thread(m, process);
 }
 
 static void on_task_fork(struct machine *m, const struct event *event)

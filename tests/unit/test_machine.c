@@ -217,6 +217,27 @@ static void a_thread_that_has_ended_keeps_its_name_for_late_samples(void **state
 	assert_string_equal(comm_of(43, 42), "again"); /* a new thread of that number lives */
 }
 
+/* It has the number of the first one from then on. */
+static void a_thread_that_executes_a_program_is_the_only_one(void **state)
+{
+	(void)state;
+	given("0 cpu0 41/41 comm exec name=\"app\"\n"
+	      "1 cpu0 41/42 fork parent=41/41\n"
+	      "1 cpu0 41/43 fork parent=41/41\n"
+	      "2 cpu0 41/43 exit\n"
+	      "2 cpu0 41/41 exit\n"
+	      "3 cpu0 41/41 comm exec name=\"next\"\n"
+	      "4 cpu0 41/44 fork parent=41/41\n");
+	machine_forget_ended(fx.machine, 5000000000, NULL, NULL);
+	assert_int_equal(machine_process_count(fx.machine), 1);
+	given("5 cpu0 41/41 exit\n");
+	machine_forget_ended(fx.machine, 9000000000, NULL, NULL);
+	assert_int_equal(machine_process_count(fx.machine), 1); /* 44 still runs */
+	given("9 cpu0 41/44 exit\n");
+	machine_forget_ended(fx.machine, 10000000000, NULL, NULL);
+	assert_int_equal(machine_process_count(fx.machine), 0);
+}
+
 /* As `record -p` finds them: a thread that ends is not the end of its process. */
 static void threads_from_before_belong_to_their_process(void **state)
 {
@@ -602,6 +623,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_thread_that_has_ended_keeps_its_name_for_late_samples, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_thread_that_executes_a_program_is_the_only_one,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(threads_from_before_belong_to_their_process, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(anonymous_code_keeps_its_address, setup, teardown),
