@@ -48,11 +48,17 @@ static int bad_value(const struct option_spec *row, const char *value, struct er
 	if (row->kind == OPT_CHOICE)
 		return error_set(err, -EINVAL, "%s: '%s' is not one of %s", option_text(row, text),
 				 value, row->choices);
+	if (row->min != row->max && row->max >= 0x1p53)
+		return error_set(err, -EINVAL, "%s: '%s' is not a number of %s or more",
+				 option_text(row, text), value, limit_text(row->min, min));
+	if (row->min != row->max && row->kind == OPT_SECONDS)
+		return error_set(err, -EINVAL, "%s: '%s' is not a time from %ss to %ss",
+				 option_text(row, text), value, limit_text(row->min, min),
+				 limit_text(row->max, max));
 	if (row->min != row->max)
-		return error_set(err, -EINVAL, "%s: '%s' is not %s from %s to %s",
-				 option_text(row, text), value,
-				 row->kind == OPT_SECONDS ? "a time" : "a number",
-				 limit_text(row->min, min), limit_text(row->max, max));
+		return error_set(err, -EINVAL, "%s: '%s' is not a number from %s to %s",
+				 option_text(row, text), value, limit_text(row->min, min),
+				 limit_text(row->max, max));
 	return error_set(err, -EINVAL, "%s: '%s' is not a valid %s", option_text(row, text), value,
 			 row->arg ? row->arg : "value");
 }

@@ -272,7 +272,8 @@ static int none_found(const struct listing *l, struct error *err)
 		catalog_nearest(&sources, l->names->data[0], near, sizeof(near));
 	return error_set(err, -ENOENT, "no event of %s%s%s%s",
 			 l->names->n ? "that name" : "that kind",
-			 l->args->search ? " and text" : "", *near ? "; nearest: " : "", near);
+			 l->args->search ? " and text" : "",
+			 *near ? "; nearest: " : "; 'assay events' lists all", near);
 }
 
 /* Reports errors in event files. They do not stop the command. */

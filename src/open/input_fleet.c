@@ -55,7 +55,14 @@ int input_open_clickhouse(struct input *in, const char *path, const struct query
 	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
 	cleanup(free_at_exit) char *dir = NULL;
 	uint32_t missing = 0;
-	int r = input_new_folder(in, &dir, err);
+	int r;
+
+	if (!strstr(options.urls, "://"))
+		return error_set(err, -ENOENT,
+				 "'%s' is no fleet: name its directory, or its URLs, such as "
+				 "http://ch1:8123/fleet",
+				 options.urls);
+	r = input_new_folder(in, &dir, err);
 
 	if (r >= 0 && mkdir(dir, 0700) < 0)
 		r = error_errno(err, -errno, "cannot make %s", dir);

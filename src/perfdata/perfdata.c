@@ -66,7 +66,9 @@ static int check_magic(struct perfdata *p, struct error *err)
 			err, -ENOTSUP,
 			"it is in the first perf.data format (PERFFILE, before Linux 3.3), "
 			"which is not read");
-	return error_set(err, -EINVAL, "it is not a perf.data file: no PERFILE2 at its beginning");
+	return error_set(err, -EINVAL,
+			 "it is in no format that assay reads: perf.data begins with PERFILE2; "
+			 "assay-import(1) lists the others");
 }
 
 /* Reads the records of a pipe that replace a file's header; samples are stepped over. */

@@ -197,7 +197,7 @@ int target_cgroup(const char *mount, const struct target_names *names, char **pa
 	else if (!s.n)
 		e = error_set(err, -ENOENT,
 			      "no control group below %s is of a container '%s': it does not run, "
-			      "or only its id is known to you; give the id, as 'podman ps' or "
+			      "or you may not read its name; give the id, as 'podman ps' or "
 			      "'docker ps' shows it",
 			      mount, name);
 	else if (s.n > 1)

@@ -133,7 +133,7 @@ has_only() {
 	# Nor do those that no event, or no processor, can be found for.
 	printf 'freq = 299\nmax-cpu = 3\nevent = nonsense\n' >conf
 	kill -HUP "$daemon"
-	wait_for grep -q "conf:3: unknown event 'nonsense': the settings stay as they are" d/log
+	wait_for grep -q "conf:3: unknown event 'nonsense'.*: the settings stay as they are" d/log
 	[ "$(status_of d .wanted_hz)" = 199 ]
 	[ "$(status_of d '.max_cpu_percent == 0')" = true ]
 	# What a daemon is made with waits for the next one.

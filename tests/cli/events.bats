@@ -79,6 +79,10 @@ failed_with() {
 @test "an unknown event is an error with the nearest names" {
 	run assay events cycels
 	refused 1 "no event of that name" "nearest: cycles"
+	run assay events quite-something-else
+	refused 1 "no event of that name; 'assay events' lists all"
+	run assay stat -e quite-something-else -- true
+	refused 1 "unknown event 'quite-something-else'; 'assay events' lists those of this machine"
 }
 
 @test "events --check says whether events can be counted" {

@@ -68,13 +68,15 @@ audit() { # JQ [HOST…]
 	mkdir empty
 	run -2 assay fleet
 	run -2 assay fleet sing fleet
-	[[ "$output" == *"there is no word 'sing'"* ]]
+	[[ "$output" == *"there is no 'assay fleet sing'"* ]]
 	run -2 assay fleet hosts
 	run -1 assay fleet hosts empty
 	[[ "$output" == *"empty is no fleet"* ]]
+	run -1 assay report --fleet empty
+	[[ "$output" == *"'empty' is no fleet: name its directory, or its URLs"* ]]
 	for word in audit blocks hosts merge regressions; do
 		run -2 assay fleet $word
-		has "name the directory of a fleet behind the word" <(echo "$output")
+		has "name the directory of the fleet" <(echo "$output")
 	done
 	made_fleet
 	export ASSAY_FLEET=$PWD/fleet

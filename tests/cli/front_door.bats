@@ -111,6 +111,10 @@ every_command() {
 	[ "$(fact a.assay '.events[0].freq_hz')" = "$(cat /proc/sys/kernel/perf_event_max_sample_rate)" ]
 	run assay record --call-graph=dwarf,99999999 -- true
 	refused 2 "--call-graph=dwarf: '99999999' is not a number from 1024 to 65528"
+	run assay record -c 0 -- true
+	refused 2 "--count: '0' is not a number of 1 or more"
+	run assay ctl --timeout 0 status
+	refused 2 "--timeout: '0' is not a time from 0.001s to 1000000s"
 	run assay record --call-graph=lbr -- true
 	refused 2 "'lbr' is not one of best|fp|dwarf|none"
 }

@@ -204,7 +204,7 @@ record_kinds() {
 @test "four gigabytes of zeros are refused at once" {
 	truncate -s 4G zeros.data
 	run assay import zeros.data -o s.assay
-	refused 1 "zeros.data: it is not a perf.data file"
+	refused 1 "zeros.data: it is in no format that assay reads"
 	pipe_header >zeros2.data
 	truncate -s 4G zeros2.data
 	run assay import zeros2.data -o s.assay

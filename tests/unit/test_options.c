@@ -223,7 +223,7 @@ static void wrong_numbers_are_errors_with_the_allowed_range(void **state)
 	assert_refused("--freq: '' is not a number from 1 to 1000000", "--freq=");
 	assert_refused("--freq: '5 Hz' is not a number from 1 to 1000000", "--freq=5 Hz");
 	assert_refused("--threshold: 'nan' is not a number from 0 to 100", "-t", "nan");
-	assert_refused("--duration: '1y' is not a time from 0 to 1000000000", "-d1y");
+	assert_refused("--duration: '1y' is not a time from 0s to 1000000000s", "-d1y");
 	assert_refused("--any: '-1' is not a valid N", "--any", "-1");
 	assert_refused("--size: '1T' is not a valid BYTES", "-m1T");
 }

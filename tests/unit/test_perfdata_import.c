@@ -366,7 +366,8 @@ static void what_is_no_perf_data_is_an_error_that_names_it(void **state)
 	assert_false(replay_is_perfdata("text"));
 	assert_int_equal(import("text", &result, &err), -EINVAL);
 	assert_string_equal(err.text,
-			    "text: it is not a perf.data file: no PERFILE2 at its beginning");
+			    "text: it is in no format that assay reads: perf.data begins with "
+			    "PERFILE2; assay-import(1) lists the others");
 	assert_int_equal(access("session", F_OK), -1);
 	assert_int_equal(import("absent", &result, &err), -ENOENT);
 	import_result_fini(&result);

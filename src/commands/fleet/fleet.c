@@ -92,8 +92,8 @@ int fleet_operand(const struct option_list *operands, const char **fleet, struct
 {
 	if (!operands->n)
 		return error_set(err, -EINVAL,
-				 "name the directory of a fleet behind the word, as in 'assay "
-				 "fleet audit /srv/fleet'; words that only read one also take it "
+				 "name the directory of the fleet, as in 'assay fleet hosts "
+				 "/srv/fleet'; audit, blocks, hosts and regressions also take it "
 				 "from ASSAY_FLEET");
 	*fleet = operands->data[0];
 	return fleet_require(*fleet, err);
@@ -164,9 +164,12 @@ static fleet_word_run *find_word(const struct option_list *words, struct error *
 		if (!strcmp(fleet_runs[i].name, words->data[0]))
 			return fleet_runs[i].run;
 	if (!words->n)
-		error_set(err, -EINVAL, "no word is named; try 'assay fleet hosts FLEET'");
+		error_set(err, -EINVAL,
+			  "say what to do, as in 'assay fleet hosts FLEET'; 'assay fleet "
+			  "--help' lists all");
 	else
-		error_set(err, -EINVAL, "there is no word '%s'; 'assay fleet --help' lists all",
+		error_set(err, -EINVAL,
+			  "there is no 'assay fleet %s'; 'assay fleet --help' lists all",
 			  words->data[0]);
 	return NULL;
 }

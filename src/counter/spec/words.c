@@ -166,8 +166,8 @@ static int unknown(const struct words *w)
 				? ""
 				: "'mount -t sysfs sysfs /sys', as /sys is not there, and then ",
 			tracefs);
-	return error_set(w->p->err, -ENOENT, "unknown event '%s'%s%s", word,
-			 *near ? "; nearest: " : "", near);
+	return error_set(w->p->err, -ENOENT, "unknown event '%s'; %s%s", word,
+			 *near ? "nearest: " : "'assay events' lists those of this machine", near);
 }
 
 /* Parses the words after the name: perf's letters from word `at` on, or OProfile's numbers. */
