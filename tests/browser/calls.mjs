@@ -16,12 +16,16 @@ await page.goto(process.argv[3]);
 const seconds = text => text.split(",").map(Number);
 const times = async () => (await page.locator("main tbody tr td:first-child").allTextContents()).map(Number);
 const shown = kind => page.waitForFunction(kind => document.querySelector("main table th:nth-child(3)")?.textContent === kind, kind);
-// Asks for a window, and waits for its view: until then, the picture and the table are those of the window before.
+// An act that brings a new picture, and waits for it: until then, the picture and the table are those of the window before.
+const brings = async act => {
+	await page.evaluate(() => document.querySelector("main iframe").setAttribute("data-old", ""));
+	await act();
+	await page.locator("main iframe:not([data-old])").waitFor();
+	await page.frameLocator("main iframe:not([data-old])").locator("#calls[data-drawn]").waitFor();
+};
 const showsWindow = async time => {
 	await page.fill("#time", time);
-	await page.evaluate(() => document.querySelector("main iframe").setAttribute("data-old", ""));
-	await page.click("button[type=submit]");
-	await page.locator("main iframe:not([data-old])").waitFor();
+	await brings(() => page.click("button[type=submit]"));
 };
 
 await run({
@@ -76,16 +80,19 @@ await run({
 		// The picture has the calls that the table lists, and its wheel asks for a shorter window.
 		const drawing = page.frameLocator("main iframe");
 		await showsWindow("0%-100%");
-		await drawing.locator("#calls[data-drawn]").waitFor();
 		await shown("Kind");
-		const before = await times(), box = await page.locator("main iframe").boundingBox();
-		await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
-		for (let i = 0; i < 10; i++)
-			await page.mouse.wheel(0, -100);
-		await page.waitForFunction(() => /^\d+\.\d{9},\d+\.\d{9}$/.test(document.querySelector("#time").value));
+		// The table has no more rows than a limit: the window of these. The mouse is at a call, so that shorter windows have calls, too.
+		const before = await times(), first = before[0], last = before[before.length - 1], middle = before[Math.floor(before.length / 2)];
+		await showsWindow(`${first.toFixed(9)},${last.toFixed(9)}`);
+		await shown("Kind");
+		const n = (await times()).length, box = await page.locator("main iframe").boundingBox();
+		await page.mouse.move(box.x + box.width * (middle - first) / (last - first), box.y + box.height / 2);
+		// One step at a time: a picture that is replaced meanwhile would not see the next ones.
+		for (let i = 0; i < 7; i++)
+			await brings(() => page.mouse.wheel(0, -100));
 		const [from, to] = seconds(await page.inputValue("#time"));
-		holds(from >= before[0] - 1e-6 && to - from < (before[before.length - 1] - before[0]) / 4, "a shorter window by the wheel");
-		await page.waitForFunction(n => { const rows = document.querySelectorAll("main tbody tr").length; return rows > 0 && rows < n; }, before.length);
+		holds(to - from < (last - first) / 4 && from <= middle && middle <= to, "a shorter window around the mouse");
+		await page.waitForFunction(n => { const rows = document.querySelectorAll("main tbody tr").length; return rows > 0 && rows < n; }, n);
 		holds((await times()).every(t => t >= from && t <= to), "the table has the calls of the picture");
 		// As short as some calls, it draws instructions.
 		const at = (await times())[0];

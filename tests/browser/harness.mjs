@@ -80,7 +80,8 @@ export async function run(checks) {
 			await check();
 			console.log(`ok ${name}`);
 		} catch (error) {
-			console.log(`not ok ${name}: ${String(error.message).split("\n")[0]}`);
+			const line = /(\w+\.mjs:\d+):\d+/.exec((error.stack || "").split("\n").filter(at => !at.includes("harness.mjs")).join("\n"));
+			console.log(`not ok ${name}: ${String(error.message).split("\n")[0]} (${line ? line[1] : "somewhere"})`);
 		}
 	}
 	await browser.close();
