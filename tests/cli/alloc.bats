@@ -342,6 +342,17 @@ record_waiting_whole() {
 	near "$(sum s held-bytes refused)" 16777216 1
 }
 
+@test "programs in a pid namespace of their own have their own names" {
+	need_recording
+	unshare -fp true 2>/dev/null || skip "no new pid namespace is permitted here"
+	record_whole -o s -- unshare -fp "$PROGRAMS/heaps" family
+	[ "$(sum s alloc-blocks family)" = 11 ]
+	near "$(sum s held-bytes family)" $((11 * 16777216)) 1
+	record_whole -o t -- "$PROGRAMS/heaps" inside
+	near "$(sum t alloc-bytes child)" 40000000 20
+	[ "$(fact t .lost)" = 0 ]
+}
+
 @test "a mapping ends although the first thread has ended before" {
 	need_recording
 	record_whole -o s -- "$PROGRAMS/heaps" left

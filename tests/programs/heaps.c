@@ -9,6 +9,7 @@
  *                 thread waits for the end of a line, calls family(), prints "done", and waits.
  *   heaps again   maps 16 MB and unmaps them, and another thread maps 16 MB at the same address.
  *   heaps left    main() maps 16 MB and ends. When it is gone, another thread unmaps them.
+ *   heaps inside  forks into a new pid namespace. The child allocates 40 MB in child().
  *   heaps wait    keeps 4 MB in early(), prints its pid, and waits for the end of a line. Then it
  *                 frees that, and calls keep(), grow(), map(), part(), refused() and family(), and
  *                 later() in a new thread and in a child, prints "done", and waits again.
@@ -20,6 +21,7 @@
  */
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,6 +129,24 @@ static __attribute__((noinline)) void family(void)
 	use(pvalloc(LARGE));
 	use(strdup(memset(use(calloc(1, LARGE)), 'x', LARGE - 1)));
 	use(reallocarray(NULL, 16, LARGE / 16));
+}
+
+static void run_inside(void)
+{
+	int status = 1;
+	pid_t pid;
+
+	use(malloc(LARGE)); /* the parent's number is known before the fork */
+	if (unshare(CLONE_NEWPID) < 0)
+		exit(77);
+	pid = fork();
+	if (pid == 0) {
+		if (getpid() == 1)
+			child();
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	exit(status != 0);
 }
 
 static void run_later(void)
@@ -251,6 +271,8 @@ int main(int argc, char **argv)
 	}
 	if (argc > 1 && !strcmp(argv[1], "orphan"))
 		run_orphan();
+	if (argc > 1 && !strcmp(argv[1], "inside"))
+		run_inside();
 	if (argc > 1 && !strcmp(argv[1], "left"))
 		run_left();
 	if (argc > 1 && !strcmp(argv[1], "again")) {

@@ -57,6 +57,12 @@ static struct {
 	uint64_t n_mapped; /* of the process so far */
 	struct mapping_entry mappings[MAPPINGS];
 	bool is_started; /* constructors have run: the environment is complete */
+	/* the process's number here, and behind it the one that assay knows; 0: not looked up */
+	_Atomic uint64_t number;
+	bool is_elsewhere; /* they differ: this is another pid namespace */
+	char path[64];     /* of the shared memory, in assay's /proc … */
+	dev_t dev;         /* … and which file that is */
+	ino_t ino;
 } agent = { .lock = ATOMIC_FLAG_INIT };
 
 /* No point at which a thread is cancelled: malloc() is none. */
@@ -127,9 +133,68 @@ static int64_t draw_gap(struct agent_thread *t)
 	return (int64_t)(-logarithm(u) * agent.mean);
 }
 
+/* The numbers of this process and thread. */
+
+/* "PID" or "PID/task/TID": the last number; -1: none. */
+static int32_t number_of_link(const char *link)
+{
+	char text[64];
+	long n = syscall(SYS_readlinkat, AT_FDCWD, link, text, sizeof(text));
+	int64_t number = 0;
+
+	for (long i = 0; i < n; i++)
+		if (text[i] == '/')
+			number = 0;
+		else if (text[i] >= '0' && text[i] <= '9' && number <= INT32_MAX)
+			number = number * 10 + (text[i] - '0');
+	return number > 0 && number <= INT32_MAX ? (int32_t)number : -1;
+}
+
+/*
+ * Whether /proc has processes by the numbers that assay knows. A program can have another /proc. A
+ * filter of system calls may end a program that looks.
+ */
+static bool is_proc_of_reader(void)
+{
+	struct stat st;
+
+	return prctl(PR_GET_SECCOMP) == 0 && stat(agent.path, &st) == 0 && st.st_dev == agent.dev &&
+	       st.st_ino == agent.ino;
+}
+
+static int32_t keep_number(int32_t own, int32_t number)
+{
+	atomic_store_explicit(&agent.number, (uint64_t)own << 32 | (uint32_t)number,
+			      memory_order_relaxed);
+	if (number != own)
+		agent.is_elsewhere = true;
+	return number;
+}
+
+/* As assay knows the process; -1: nobody can tell. A child in a new namespace has no parent there.
+ */
+static int32_t process_number(void)
+{
+	uint64_t known = atomic_load_explicit(&agent.number, memory_order_relaxed);
+	int32_t own = getpid();
+
+	if ((int32_t)(known >> 32) == own)
+		return (int32_t)known;
+	if (is_proc_of_reader())
+		return keep_number(own, number_of_link("/proc/self"));
+	return keep_number(own, agent.is_elsewhere || getppid() == 0 ? -1 : own);
+}
+
+static int32_t thread_number(void)
+{
+	if (process_number() == getpid())
+		return (int32_t)syscall(SYS_gettid);
+	return is_proc_of_reader() ? number_of_link("/proc/thread-self") : -1;
+}
+
 static void begin_thread(struct agent_thread *t)
 {
-	t->tid = (int32_t)syscall(SYS_gettid);
+	t->tid = thread_number();
 	t->seed = agent_now_ns() ^ (uint64_t)t->tid << 40 ^ (uintptr_t)t;
 	t->left = draw_gap(t);
 }
@@ -144,12 +209,17 @@ static bool map_shared(const char *path)
 
 	if (fd < 0)
 		return false;
-	if (fstat(fd, &st) == 0 && st.st_size == (off_t)sizeof(struct heap_shared))
+	if (strlen(path) < sizeof(agent.path) && fstat(fd, &st) == 0 &&
+	    st.st_size == (off_t)sizeof(struct heap_shared))
 		m = (void *)syscall(SYS_mmap, NULL, sizeof(struct heap_shared),
 				    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
 	syscall(SYS_close, fd);
 	if (m == MAP_FAILED)
 		return false;
+	strcpy(agent.path, path);
+	agent.dev = st.st_dev;
+	agent.ino = st.st_ino;
+	keep_number(getpid(), number_of_link("/proc/self"));
 	agent.shared = m;
 	agent.mean = (double)agent.shared->mean_bytes;
 	return agent.shared->magic == HEAP_MAGIC && agent.mean >= 1;
@@ -181,7 +251,7 @@ static void put_note(enum heap_note_kind kind, uint64_t id, uint64_t bytes, uint
 	if (!n)
 		return;
 	n->kind = kind;
-	n->pid = getpid();
+	n->pid = process_number();
 	n->time_ns = agent_now_ns();
 	n->id = id;
 	n->bytes = bytes;
@@ -334,7 +404,7 @@ static bool mapping_touch(uintptr_t start, size_t bytes, uint64_t n_mapped)
 static struct heap_slot *try_slots(void)
 {
 	struct heap_shared *s = agent.shared;
-	uint32_t claimed = heap_claimed_by(getpid());
+	uint32_t claimed = heap_claimed_by(process_number());
 
 	for (int i = 0; i < TRIES; i++) {
 		struct heap_slot *slot =
@@ -350,10 +420,11 @@ static struct heap_slot *try_slots(void)
 	return NULL;
 }
 
-/* Once assay has ended, no program waits for it any more. */
+/* Once assay has ended, no program waits for it any more. Other namespaces can't see it. */
 static bool is_read(const struct heap_shared *s)
 {
-	return !s->is_closed && (syscall(SYS_kill, s->reader, 0) == 0 || errno != ESRCH);
+	return !s->is_closed &&
+	       (agent.is_elsewhere || syscall(SYS_kill, s->reader, 0) == 0 || errno != ESRCH);
 }
 
 /* Sampling is rare, so a full ring is a burst, and assay is about to read it. */
@@ -446,18 +517,24 @@ static inline __attribute__((always_inline)) void capture_registers(uint64_t *re
 static __attribute__((noinline)) void take_sample(const void *block, uint64_t bytes,
 						  enum agent_origin origin)
 {
-	struct heap_slot *s = claim_slot();
+	int32_t pid = process_number();
+	struct heap_slot *s;
 	unsigned int cpu = 0;
 	uint64_t former = 0;
 	bool is_tracked;
 
+	if (pid < 0 || agent_thread.tid < 0) {
+		atomic_fetch_add_explicit(&agent.shared->lost_samples, 1, memory_order_relaxed);
+		return;
+	}
+	s = claim_slot();
 	if (!s)
 		return;
 	capture_registers(s->regs);
 	s->stack_bytes = copy_stack(s->stack, s->regs[HEAP_SP_AT]);
 	s->id = atomic_fetch_add_explicit(&agent.shared->next_id, 1, memory_order_relaxed) + 1;
 	s->bytes = bytes;
-	s->pid = getpid();
+	s->pid = pid;
 	s->tid = agent_thread.tid;
 	getcpu(&cpu, NULL);
 	s->cpu = cpu;
@@ -585,15 +662,21 @@ static void after_fork(void)
  */
 static void forget_parent(void)
 {
+	int saved = errno;
+
 	agent_unlock();
-	if (atomic_load_explicit(&agent.state, memory_order_acquire) == 2)
+	atomic_store_explicit(&agent.number, 0, memory_order_relaxed);
+	if (atomic_load_explicit(&agent.state, memory_order_acquire) == 2) {
 		madvise(agent.table, TABLE_SIZE * sizeof(struct entry), MADV_DONTNEED);
+		process_number(); /* now: it may filter its system calls later */
+	}
 	for (size_t i = 0; i < sizeof(agent_filter); i++)
 		agent_filter[i] = agent_filter[i] == FILTER_STAYS ? FILTER_STAYS : 0;
 	agent.n_entries = agent.n_mappings = 0;
 	if (agent_thread.seed)
 		begin_thread(&agent_thread);
 	agent_thread.is_within--;
+	errno = saved;
 }
 
 static __attribute__((constructor)) void agent_start(void)
