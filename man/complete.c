@@ -369,7 +369,7 @@ void complete_zsh(void)
 	      "\tif [[ $service == assay ]]; then\n"
 	      "\t\tstate=\n"
 	      "\t\t_arguments -C '(- *)'{-h,--help}'[list the commands]' \\\n"
-	      "\t\t\t'(- *)'{-V,--version}'[say the version]' \\\n"
+	      "\t\t\t'(- *)'{-V,--version}'[print the version]' \\\n"
 	      "\t\t\t'1:command:_assay_commands' '*::argument:->argument'\n"
 	      "\t\t[[ $state == argument ]] || return\n"
 	      "\telse\n\t\twords[1]=$service # a front end\n\tfi\n"
@@ -464,7 +464,7 @@ void complete_fish(void)
 	      "end\n"
 	      "complete -c assay -f\n"
 	      "complete -c assay -n __fish_use_subcommand -s h -l help -d 'list the commands'\n"
-	      "complete -c assay -n __fish_use_subcommand -s V -l version -d 'say the version'\n",
+	      "complete -c assay -n __fish_use_subcommand -s V -l version -d 'print the version'\n",
 	      stdout);
 	for (const struct command *const *c = commands; *c; c++) {
 		printf("complete -c assay -n __fish_use_subcommand -a %s", (*c)->name);

@@ -338,8 +338,8 @@ static void man_overview(void)
 		      stdout);
 	put_summaries(front_ends);
 	fputs("# OPTIONS\n\n*-h*, *--help*\n\tList the commands.\n\n"
-	      "*-V*, *--version*\n\tSay the version, which optional parts are built in, and which "
-	      "of them lack their "
+	      "*-V*, *--version*\n\tPrint the version, the optional parts that are built in, and "
+	      "those that lack their "
 	      "library here.\n\n",
 	      stdout);
 	fputs(environment, stdout);

@@ -65,7 +65,7 @@ static const struct option_spec cache_options[] = {
 	  "list the files of a perf.data recording that are not kept" },
 	{ 0, "buildid-dir", "DIR", OPT_STRING, FIELD(dir), NULL, "another folder",
 	  "Default: *$PERF_BUILDID_DIR*, else that of _~/.perfconfig_, else _~/.debug_." },
-	{ 'v', "verbose", NULL, OPT_FLAG, FIELD(verbose), NULL, "say what is done" },
+	{ 'v', "verbose", NULL, OPT_FLAG, FIELD(verbose), NULL, "print each step" },
 };
 
 struct cache {

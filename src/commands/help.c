@@ -22,11 +22,13 @@ static void print_overview(void)
 	       "Commands:\n");
 	for (const struct command *const *c = commands; *c; c++)
 		printf("  %-12s %s\n", (*c)->name, (*c)->summary);
-	printf("\nThese options are the same in most commands:\n  -i DIR      the session or "
-	       "perf.data file to read (default assay.data)\n  -o NAME     where the result "
-	       "goes\n  -p PID      a running process\n  -a          the whole machine\n  -e "
-	       "EVENT    the event to count\n\n'assay help COMMAND' or 'assay COMMAND --help' "
-	       "explains a command.\n");
+	printf("\nThese options are the same in most commands:\n"
+	       "  -i DIR      the session or perf.data file to read (default assay.data)\n"
+	       "  -o NAME     the file or directory of the result\n"
+	       "  -p PID      a running process\n"
+	       "  -a          the whole machine\n"
+	       "  -e EVENT    the event to count\n\n"
+	       "'assay help COMMAND' or 'assay COMMAND --help' explains a command.\n");
 }
 
 struct help_args {

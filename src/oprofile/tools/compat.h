@@ -32,11 +32,14 @@ struct compat_args {
 		'V', "verbose", "LIST", OPT_STRING, COMPAT_FIELD(type, verbose), NULL, \
 			"accepted; there is no such output here"                       \
 	}
-#define COMPAT_ABOUT(type, usage_letter)                                                          \
-	{ 'v', "version", NULL, OPT_FLAG, COMPAT_FIELD(type, version), NULL, "say the version" }, \
-	{                                                                                         \
-		usage_letter, "usage", NULL, OPT_FLAG, COMPAT_FIELD(type, usage), NULL,           \
-			"say the usage in short"                                                  \
+#define COMPAT_ABOUT(type, usage_letter)                                                \
+	{                                                                               \
+		'v',  "version",          NULL, OPT_FLAG, COMPAT_FIELD(type, version),  \
+		NULL, "print the version"                                               \
+	},                                                                              \
+	{                                                                               \
+		usage_letter, "usage", NULL, OPT_FLAG, COMPAT_FIELD(type, usage), NULL, \
+			"print a short usage"                                           \
 	}
 #define COMPAT_HELP(type)                                                                        \
 	{                                                                                        \

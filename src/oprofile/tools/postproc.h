@@ -54,7 +54,7 @@ struct postproc_args {
 		  OPT_FLAG,                                                                     \
 		  offsetof(struct type, post.compat.version),                                   \
 		  NULL,                                                                         \
-		  "say the version" },                                                          \
+		  "print the version" },                                                        \
 		{ '?',                                                                          \
 		  NULL,                                                                         \
 		  NULL,                                                                         \
@@ -68,7 +68,7 @@ struct postproc_args {
 		  OPT_FLAG,                                                                     \
 		  offsetof(struct type, post.compat.usage),                                     \
 		  NULL,                                                                         \
-		  "say the usage in short" },                                                   \
+		  "print a short usage" },                                                      \
 	{                                                                                       \
 		'V', "verbose", "LIST", OPT_STRING, offsetof(struct type, post.compat.verbose), \
 			NULL, "accepted; there is no such output here"                          \
