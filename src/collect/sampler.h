@@ -237,7 +237,7 @@ int sampler_read(struct sampler *s, uint64_t until_ns, struct sampler_visitor *v
 
 /*
  * Visits the threads that still wait, as if they came back at `now_ns`, after the last
- * sampler_read(). Needs sampler_disable() before.
+ * sampler_read(). Needs sampler_disable() before, or a pause.
  */
 int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visitor *visitor,
 		       struct error *err);
@@ -247,6 +247,10 @@ int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visito
  * (false). sampler_drop_wait(): it did not wait after all.
  */
 bool sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait);
+/* Whether waits of this thread are asked for: it is a target, or a target's child. */
+bool sampler_follows_waits(const struct sampler *s, int32_t pid, int32_t tid);
+/* In a pause, nobody sees which waits end: all that began before are forgotten. */
+void sampler_forget_waits(struct sampler *s);
 void sampler_drop_wait(struct sampler *s, int32_t tid);
 
 /*

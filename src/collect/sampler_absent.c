@@ -188,6 +188,17 @@ bool sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait)
 	return false;
 }
 
+bool sampler_follows_waits(const struct sampler *s, int32_t pid, int32_t tid)
+{
+	(void)s, (void)pid, (void)tid;
+	return false;
+}
+
+void sampler_forget_waits(struct sampler *s)
+{
+	(void)s;
+}
+
 void sampler_drop_wait(struct sampler *s, int32_t tid)
 {
 	(void)s, (void)tid;

@@ -206,7 +206,10 @@ int sampler_pause(struct sampler *s, bool is_paused, struct error *err)
 		sampler_pause_counter(s, k, is_paused);
 	if (is_paused)
 		sampler_detach_waits(s);
-	return is_paused || s->switch_links.n ? 0 : sampler_attach_waits(s, &s->config, err);
+	if (is_paused || s->switch_links.n)
+		return 0;
+	sampler_forget_waits(s);
+	return sampler_attach_waits(s, &s->config, err);
 }
 
 void sampler_each_event(const struct sampler *s,

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "collect/sampler_state.h"
 #include "counter/counter.h"
 #include "counter/sources.h"
@@ -161,6 +162,31 @@ int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visito
 bool sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait)
 {
 	return bpf_map_update_elem(bpf_map__fd(s->bpf->maps.waits), &tid, wait, BPF_NOEXIST) == 0;
+}
+
+bool sampler_follows_waits(const struct sampler *s, int32_t pid, int32_t tid)
+{
+	const struct sampler_waits *w = s->config.waits;
+	int32_t key = w && w->targets_are_threads ? tid : pid;
+	uint8_t one;
+
+	return w && (!w->n_targets ||
+		     bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.targets), &key, &one) == 0);
+}
+
+static void empty_map(const struct bpf_map *map)
+{
+	cleanup(free_at_exit) void *key = xmalloc(bpf_map__key_size(map));
+
+	while (bpf_map_get_next_key(bpf_map__fd(map), NULL, key) == 0 &&
+	       bpf_map_delete_elem(bpf_map__fd(map), key) == 0)
+		;
+}
+
+void sampler_forget_waits(struct sampler *s)
+{
+	empty_map(s->bpf->maps.waits);
+	empty_map(s->bpf->maps.contentions);
 }
 
 void sampler_drop_wait(struct sampler *s, int32_t tid)

@@ -35,10 +35,20 @@ int recorder_enable(struct recorder *r, struct error *err)
 		e = sampler_pause(r->sampler, false, err);
 	if (e < 0)
 		return e;
-	if (r->sampler && !r->is_sampling)
+	if (r->sampler && r->is_paused)
 		recorder_begin_waits(r);
 	r->is_paused = r->has_single = false;
 	return 0;
+}
+
+/* Those that go on are counted up to the pause. */
+static void end_waits(struct recorder *r)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (recorder_gather(r, NULL) >= 0)
+		in_kernel_read_waits(r->in_kernel, now_ns, NULL);
+	sampler_forget_waits(r->sampler);
 }
 
 void recorder_disable(struct recorder *r)
@@ -48,6 +58,8 @@ void recorder_disable(struct recorder *r)
 	rings_pause(r->rings, true, NULL);
 	if (r->sampler)
 		sampler_pause(r->sampler, true, NULL);
+	if (r->in_kernel && recorder_n_waits(r->config) && !r->is_paused)
+		end_waits(r);
 	r->is_paused = r->was_steered = true;
 	r->has_single = false;
 }

@@ -526,7 +526,8 @@ static void put_wait(void *context, int32_t pid, int32_t tid)
 	struct recorder *r = context;
 	struct blocked_thread t, again;
 
-	if (tid == gettid() || !off_cpu_look("/proc", pid, tid, &t))
+	if (tid == gettid() || !sampler_follows_waits(r->sampler, pid, tid) ||
+	    !off_cpu_look("/proc", pid, tid, &t))
 		return;
 	if (in_kernel_put_wait(r->in_kernel, &t, r->sampling_ns) &&
 	    !off_cpu_look("/proc", pid, tid, &again))
@@ -536,10 +537,10 @@ static void put_wait(void *context, int32_t pid, int32_t tid)
 static void put_waits(struct recorder *r)
 {
 	const struct recorder_config *c = r->config;
-	struct pid_list named = { 0 };
+	struct pid_list named = { 0 }, all = { 0 };
 	char group[64];
 
-	if (!c->off_cpu || is_command_target(c))
+	if (!c->off_cpu || (is_command_target(c) && !r->child_runs))
 		return;
 	if (c->filter)
 		target_processes("/proc", c->filter, &named);
@@ -549,13 +550,13 @@ static void put_waits(struct recorder *r)
 	if (named.n)
 		off_cpu_each("/proc", &named, c->tids, put_wait, r);
 	else if (!c->filter && !c->cgroup)
-		off_cpu_each("/proc", c->pids, c->tids, put_wait, r);
+		/* after a pause, the children of that time wait, too */
+		off_cpu_each("/proc", r->was_steered ? &all : c->pids, c->tids, put_wait, r);
 	vec_fini(&named);
 }
 
 void recorder_begin_waits(struct recorder *r)
 {
-	r->is_sampling = true;
 	r->sampling_ns = clock_monotonic_ns();
 	put_waits(r);
 }

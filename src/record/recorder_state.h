@@ -72,7 +72,6 @@ struct recorder {
 	bool is_paused;         /* counting is off */
 	bool has_single;        /* single counters were switched since then */
 	bool was_steered;       /* paused, or a rate changed: the counters' values show less */
-	bool is_sampling;       /* the in-kernel sampler has counted */
 	bool samples_by_tables; /* it walks stacks by unwind tables */
 };
 

@@ -327,6 +327,51 @@ if left:
 	done
 }
 
+# Milliseconds that a process slept: slept SESSION PID
+slept() {
+	assay report -i "$1" -l -t 0 --format json event:off-cpu:sleep pid:"$2" |
+		jq '[.rows[].samples] | add // 0'
+}
+
+say() { # MESSAGE
+	local answer
+	echo "$1" >&6
+	IFS= read -r -t "$DEADLINE" answer <&5
+	[ "$answer" = ack ]
+}
+
+@test "a pause is no part of waits, and neither is a thread that ended in it" {
+	need_off_cpu
+	background sleep 100000
+	ends=$pid
+	background sleep 100000
+	goes_on=$pid
+	is_running "$goes_on" sleep
+	mkfifo ctl ack
+	exec 5<>ack 6<>ctl
+	background assay record --off-cpu -e cpu-clock -p "$ends,$goes_on" --control fifo:ctl,ack -o s >log 2>&1 5>&- 6>&-
+	recorder=$pid
+	say ping
+	sleep 0.5
+	say disable
+	paused=$(date +%s%3N)
+	sleep 2
+	kill "$ends"
+	wait "$ends" || true
+	before=$(($(date +%s%3N) - paused))
+	say enable
+	sleep 0.5
+	say stop
+	wait "$recorder"
+	exec 5>&- 6>&-
+	length=$(fact s '.duration_s * 1000 | ceil')
+	echo "$(slept s "$ends") and $(slept s "$goes_on") ms of sleep in a recording of $length ms with a pause of $before ms"
+	[ "$(slept s "$ends")" -ge 450 ]
+	[ "$(slept s "$ends")" -le $((length - before - 450)) ]
+	[ "$(slept s "$goes_on")" -ge 900 ]
+	[ "$(slept s "$goes_on")" -le $((length - before)) ]
+}
+
 # Waits and --duration count from the moment at which the program is attached.
 @test "time in which the kernel loads the program is no part of the recording" {
 	need_off_cpu
