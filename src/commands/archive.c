@@ -117,7 +117,7 @@ static int archive(struct input *in, const struct archive_args *args, bool *is_d
 	int r;
 
 	if (access(args->output, F_OK) == 0)
-		return error_set(err, -EEXIST, "%s is there already", args->output);
+		return error_set(err, -EEXIST, "%s is there already: name a new one", args->output);
 	r = file_check_parent(args->output, err);
 	if (r < 0)
 		return r;

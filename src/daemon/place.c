@@ -259,11 +259,17 @@ static int refuse_history(const struct daemon *d, struct error *err)
 int place_make(struct daemon *d, struct error *err)
 {
 	cleanup(close_at_exit) int fd = -1;
+	struct error why = { 0 };
 	int r = refuse_session(d->config->dir, err);
 
-	r = r < 0 ? r : file_mkdirs(d->config->dir, 0755, err);
 	if (r < 0)
 		return r;
+	r = file_mkdirs(d->config->dir, 0755, &why);
+	if (r < 0)
+		return error_set(err, r, "%s%s", why.text,
+				 r == -EACCES ? "; run the daemon as root, or name a directory of "
+						"your own by --session-dir"
+					      : "");
 	fd = open(d->config->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return error_errno(err, -errno, "cannot open %s", d->config->dir);

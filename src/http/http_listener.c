@@ -96,8 +96,14 @@ static int bind_to(const struct addrinfo *info, struct http_listener *l, const c
 
 	if (fd >= 0)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (fd < 0 || bind(fd, info->ai_addr, info->ai_addrlen) < 0 || listen(fd, SOMAXCONN) < 0)
+	if (fd < 0 || bind(fd, info->ai_addr, info->ai_addrlen) < 0 || listen(fd, SOMAXCONN) < 0) {
+		if (errno == EACCES)
+			return error_set(err, -EACCES,
+					 "cannot listen at '%s': ports below 1024 need root; name "
+					 "another one",
+					 address);
 		return error_errno(err, -errno, "cannot listen at '%s'", address);
+	}
 	name_address(l, fd);
 	return keep_descriptor(&fd);
 }

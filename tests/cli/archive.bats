@@ -45,7 +45,7 @@ record_own() {
 	run assay archive -i nothing -o b
 	refused 1 "nothing"
 	run assay archive -i a.tar.zst -o a.tar.zst
-	refused 1 "a.tar.zst is there already"
+	refused 1 "a.tar.zst is there already: name a new one"
 }
 
 # A tar that a hostile archive has taken over says how far it gets, and unpacks then.

@@ -350,6 +350,14 @@ part_has_samples() {
 	[ "$(samples_of d)" = "$(counted_in_all)" ]
 }
 
+@test "a user who may not make the daemon's directory learns what to do" {
+	mkdir closed
+	chmod 0 closed
+	run unprivileged assay daemon --session-dir "$PWD/closed/d"
+	chmod 700 closed
+	refused 1 "Permission denied; run the daemon as root, or name a directory of your own by --session-dir"
+}
+
 # assay as nobody, of a group or of none: as_member GROUP|"" COMMAND…
 as_member() {
 	local groups=--clear-groups

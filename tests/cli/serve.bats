@@ -364,6 +364,10 @@ os.execvp("assay", ["assay", "serve", "plain", "--listen", "systemd"])'
 	run assay serve nowhere
 	[ "$status" = 1 ]
 	has "cannot read 'nowhere'" <(echo "$output")
+	if [ "$(cat /proc/sys/net/ipv4/ip_unprivileged_port_start)" -gt 80 ]; then
+		run unprivileged assay serve . --listen 80
+		refused 1 "cannot listen at '80': ports below 1024 need root; name another one"
+	fi
 	run assay serve plain --listen localhost
 	[ "$status" = 1 ]
 	short=$(short_folder)
