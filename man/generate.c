@@ -288,7 +288,9 @@ static const char overview[] =
 	"another machine, too.\n\n"
 	"If there are no hardware counters, assay samples by the cpu-clock timer. If you are not "
 	"root, you can profile your own processes, as far as the kernel permits it. *assay doctor* "
-	"shows what is possible on this machine, and which command makes more possible.\n\n";
+	"shows what is possible on this machine, and which command makes more possible.\n\n"
+	"Man pages name documents as docs/fleet.md: they are in the source, and in the package "
+	"_assay-doc_.\n\n";
 
 static const char environment[] =
 	"# ENVIRONMENT\n\n"

@@ -63,6 +63,7 @@ may_run() {
 	has 'cgroup=~"\.\*web\.\*"' page
 	has 'found their page here: \*Walker\*' page
 	has '^\*assay\*(1), .*\*assay-serve\*(1), .*\*assay-fleet\*(1)' "$ASSAY_BUILD/man/assay-ship.1.scd"
+	has '_assay-doc_' "$ASSAY_BUILD/man/assay.1.scd"
 	# opcontrol -h is --shutdown
 	[ "$(grep -c -- '^\*-h\*' "$ASSAY_BUILD/man/opcontrol.1.scd")" = 1 ]
 }
