@@ -21,6 +21,7 @@
 #include "event/loss.h"
 
 struct error;
+struct pid_list;
 struct sampler;
 struct unwind_table;
 
@@ -59,6 +60,7 @@ struct sampler_config {
 	 */
 	const int32_t *tids;
 	size_t n_tids;
+	const struct pid_list *processes; /* with tids: if there are some, all their threads */
 	bool tids_on_cpus; /* the threads count on `cpus` alone; else wherever they run */
 	const struct process_filter *filter; /* of the whole machine, only these; NULL: all */
 	bool is_of_cgroup;                   /* only the threads of a control group: … */

@@ -11,6 +11,7 @@
 #include "collect/sampler_state.h"
 #include "counter/pace.h"
 #include "counter/sources.h"
+#include "machine/proc.h"
 
 /* Beyond this multiple of the rate that the maps were made for, they must be made anew. */
 #define MADE_FOR_TIMES 4
@@ -155,17 +156,32 @@ int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err)
 	return e == -EBUSY && has_former ? 0 : e;
 }
 
+static int attach_thread(struct sampler *s, int32_t tid, struct error *err)
+{
+	const struct sampler_config *c = &s->config;
+	int e = 0;
+
+	if (!c->tids_on_cpus)
+		return attach_counters(s, (struct place){ tid, -1 }, err);
+	for (size_t i = 0; !e && i < c->cpus->n; i++)
+		e = attach_counters(s, (struct place){ tid, (int32_t)c->cpus->data[i] }, err);
+	return e;
+}
+
+/* Loading took long: processes have other threads by now. */
 static int attach_threads(struct sampler *s, struct error *err)
 {
 	const struct sampler_config *c = &s->config;
-	size_t n = c->tids_on_cpus ? c->cpus->n : 1;
+	struct pid_list tids = { 0 };
 	int e = 0;
 
-	for (size_t i = 0; !e && i < c->n_tids * n; i++) {
-		int32_t cpu = c->tids_on_cpus ? (int32_t)c->cpus->data[i % n] : -1;
-
-		e = attach_counters(s, (struct place){ c->tids[i / n], cpu }, err);
-	}
+	vec_foreach (c->processes, pid)
+		proc_list_threads("/proc", *pid, &tids);
+	for (size_t i = 0; !c->processes->n && i < c->n_tids; i++)
+		vec_push(&tids, c->tids[i]);
+	for (size_t i = 0; !e && i < tids.n; i++)
+		e = attach_thread(s, tids.data[i], err);
+	vec_fini(&tids);
 	return e;
 }
 

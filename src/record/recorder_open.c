@@ -441,6 +441,7 @@ static int load_sampler(struct recorder *r, struct error *err)
 		.pid_namespace = sources_pid_namespace(NULL),
 		.tids = config->in_kernel ? r->tids.data : NULL,
 		.n_tids = config->in_kernel ? r->tids.n : 0,
+		.processes = config->pids,
 		.inherit = !config->by_thread && (is_command_target(config) || config->pids->n),
 		.tids_on_cpus = config->cpus->n > 0,
 		.enable_on_exec = is_command_target(config),
@@ -537,7 +538,7 @@ static void put_wait(void *context, int32_t pid, int32_t tid)
 static void put_waits(struct recorder *r)
 {
 	const struct recorder_config *c = r->config;
-	struct pid_list named = { 0 }, all = { 0 };
+	struct pid_list named = { 0 }, everybody = { 0 }; /* children of a pause, too */
 	char group[64];
 
 	if (!c->off_cpu || (is_command_target(c) && !r->child_runs))
@@ -550,8 +551,7 @@ static void put_waits(struct recorder *r)
 	if (named.n)
 		off_cpu_each("/proc", &named, c->tids, put_wait, r);
 	else if (!c->filter && !c->cgroup)
-		/* after a pause, the children of that time wait, too */
-		off_cpu_each("/proc", r->was_steered ? &all : c->pids, c->tids, put_wait, r);
+		off_cpu_each("/proc", r->was_steered ? &everybody : c->pids, c->tids, put_wait, r);
 	vec_fini(&named);
 }
 

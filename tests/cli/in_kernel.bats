@@ -277,3 +277,16 @@ in_mount_namespace() {
 	run assay why -i s "[code in no list of the kernel]"
 	refused 0 "mostly a filter of system calls (seccomp)"
 }
+
+# Most of its threads begin while the kernel loads the program.
+@test "threads of a process that begin before the samples do are sampled" {
+	need_sampler
+	background "$PROGRAMS/begins" 20
+	process=$pid
+	is_running "$process" begins
+	ASSAY_SAMPLER_LIMITS=load_ms=2000 record_until all_are_sampled -q --collector bpf -e cpu-clock -p "$process" -o s
+}
+
+all_are_sampled() {
+	[ "$(assay report -i s --by tid -t 0 --format json symbol:work 2>/dev/null | jq '.rows | length')" = 20 ]
+}
