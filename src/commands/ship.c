@@ -108,7 +108,8 @@ static const struct option_spec ship_options[] = {
 	  "the only issuers that the kubelet's certificate may have (PEM)",
 	  "Default: those that the system trusts." },
 	{ 0, "once", NULL, OPT_FLAG, FIELD(once), NULL, "end when all final blocks were sent",
-	  "To a gateway, names of functions follow the blocks, at *--names-rate*." },
+	  "To a gateway, names of functions follow the blocks, at *--names-rate*. If there is "
+	  "nothing to send, it says why, and from when on there is." },
 	{ 0, "interval", "TIME", OPT_SECONDS, FIELD(interval_s), "60s",
 	  "the time between two looks at the history", NULL, 1, 86400 },
 	{ 0, "names-rate", "BYTES", OPT_U64, FIELD(names_rate), "20k",

@@ -255,6 +255,12 @@ static void put_status(struct ship_rounds *rs, const struct ship_result *result,
 		log_warning("%s", err.text);
 }
 
+/* Whether no round had a block to send, and nothing else was printed. */
+static bool is_idle(const struct ship_rounds *rs, const struct ship_result *r)
+{
+	return !rs->n_sent_all && !r->n_refused && !r->n_damaged && !r->n_left && !r->expired;
+}
+
 int ship_rounds_run(struct ship_rounds *rs, struct error *err)
 {
 	rs->limit_s = RETRY_FIRST_S;
@@ -263,6 +269,7 @@ int ship_rounds_run(struct ship_rounds *rs, struct error *err)
 		struct ship_result result;
 		int r = one_round(rs, &result, err);
 
+		rs->n_sent_all += rs->n_sent;
 		malloc_trim(0); /* a part's tree is large, and the next round is far */
 		ship_print_round(&result, rs->quiet || rs->dry_run);
 		if (rs->dry_run && result.n_containers)
@@ -282,6 +289,8 @@ int ship_rounds_run(struct ship_rounds *rs, struct error *err)
 		if (r < 0 && is_final(rs, r))
 			return r;
 		rs->is_first = false;
+		if ((rs->once || rs->dry_run) && !rs->quiet && is_idle(rs, &result))
+			ship_print_nothing(&result, clock_wall_ns());
 		if (rs->once && rs->names)
 			send_names(rs, NAMES_ONCE_S);
 		if (rs->once || rs->dry_run)

@@ -37,8 +37,9 @@ struct ship_rounds {
 	/* Its own: */
 	struct gateway_state state;
 	double limit_s;
-	uint32_t n_sent; /* blocks of the last round, of both kinds */
-	bool has_looked; /* the last round only looked at what waits */
+	uint32_t n_sent;     /* blocks of the last round, of both kinds … */
+	uint64_t n_sent_all; /* … and of all rounds */
+	bool has_looked;     /* the last round only looked at what waits */
 	bool is_first;
 };
 

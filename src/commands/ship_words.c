@@ -115,6 +115,60 @@ void ship_print_round(const struct ship_result *r, bool quiet)
 			    plural(r->expired, "it", "them"));
 }
 
+/* Who records writes each second. */
+#define SILENT_NS (120 * NS_PER_SECOND)
+
+/* Samples that wait, and from when on they go. */
+static void print_waiting(const struct ship_growing *g, uint64_t now_ns)
+{
+	char ready[FLEET_TIME_SIZE], written[FLEET_TIME_SIZE], over[FLEET_TIME_SIZE];
+
+	fleet_time_text(g->ready_ns, ready);
+	fleet_time_text(g->written_ns, written);
+	fleet_time_text(g->over_ns, over);
+	if (g->written_ns + SILENT_NS < now_ns)
+		log_info("nothing to send yet: %" PRIu64 " sample%s wait%s, and nobody wrote to "
+			 "the history since %s, as if no daemon ran; if none does, they go from "
+			 "%s on",
+			 g->samples, plural_s(g->samples), plural(g->samples, "s", ""), written,
+			 over);
+	else if (g->ready_ns > now_ns)
+		log_info("nothing to send yet: %" PRIu64 " sample%s wait%s until their ten minutes "
+			 "are over; they go from %s on",
+			 g->samples, plural_s(g->samples), plural(g->samples, "s", ""), ready);
+	else
+		log_info("nothing to send yet: %" PRIu64
+			 " sample%s wait%s; %s when the history has "
+			 "the next ones",
+			 g->samples, plural_s(g->samples), plural(g->samples, "s", ""),
+			 plural(g->samples, "it goes", "they go"));
+}
+
+void ship_print_nothing(const struct ship_result *r, uint64_t now_ns)
+{
+	const struct ship_growing *g = &r->growing;
+	char written[FLEET_TIME_SIZE];
+
+	fleet_time_text(g->written_ns, written);
+	if (g->samples)
+		print_waiting(g, now_ns);
+	else if (r->n_covered)
+		log_info("nothing to send: %" PRIu32 " block%s of the history %s sent before, and "
+			 "the samples of %" PRIu32 " went with others or expired",
+			 r->n_known, plural_s(r->n_known), plural(r->n_known, "was", "were"),
+			 r->n_covered);
+	else if (r->n_known)
+		log_info("nothing to send: %s%" PRIu32 " block%s of the history %s sent before",
+			 plural(r->n_known, "the ", "all "), r->n_known, plural_s(r->n_known),
+			 plural(r->n_known, "was", "were"));
+	else if (g->n_parts && g->written_ns + SILENT_NS < now_ns)
+		log_info("nothing to send: the history has no samples, and nobody wrote to it "
+			 "since %s, as if no daemon ran",
+			 written);
+	else
+		log_info("nothing to send: the history has no samples yet");
+}
+
 /* Blocks do not wait for the kubelet. */
 static void ask_kubelet(void *context, struct buf *lines)
 {

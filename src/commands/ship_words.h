@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct buf;
 struct error;
@@ -33,6 +34,9 @@ int ship_check_words(const char *to, const struct option_list *leaves,
 
 /* Logs what a round sent, unless `quiet`, and what expired. */
 void ship_print_round(const struct ship_result *r, bool quiet);
+
+/* Logs why a round without an error, of which *r is the result, had no block to send. */
+void ship_print_nothing(const struct ship_result *r, uint64_t now_ns);
 
 /*
  * Makes the kubelet that `config` asks for names of pods, if one is named. The caller frees it

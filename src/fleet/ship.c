@@ -18,6 +18,7 @@
 #include "fleet/ship_containers.h"
 #include "fleet/ship_direct.h"
 #include "fleet/ship_waiting.h"
+#include "store/history/retention_parts.h"
 #include "symbol/symbols.h"
 
 /* Every fourth block is the oldest. */
@@ -169,14 +170,29 @@ static void queue_bucket(struct ship *s, uint32_t part, const struct block_bucke
 	const char *name = s->names.data[part];
 	const struct fleet_key *known = fleet_host_find(s->host, name, bucket->start_ns);
 
-	if (known && !is_other(s, known, bucket))
+	if (known && !is_other(s, known, bucket)) {
+		*(known->hash ? &s->result->n_known : &s->result->n_covered) += 1;
 		return;
+	}
 	if (s->waiting && !known)
 		ship_waiting_put(s->waiting, name, bucket->start_ns, bucket->samples);
 	if (is_held(s, name, bucket->start_ns))
 		s->n_held++;
 	else
 		vec_push(&s->queue, (struct queued){ part, bucket->start_ns });
+}
+
+static void note_growing(struct ship *s, const struct block_buckets *buckets)
+{
+	struct ship_growing *g = &s->result->growing;
+	uint64_t end_ns = buckets->growing.start_ns + s->block.bucket_ns;
+
+	g->n_parts++;
+	g->samples += buckets->growing.samples;
+	if (buckets->growing.start_ns)
+		g->ready_ns = MAX(g->ready_ns, end_ns);
+	g->written_ns = MAX(g->written_ns, buckets->written_ns);
+	g->over_ns = g->written_ns + PART_ABANDONED_NS;
 }
 
 static void read_part(struct ship *s, uint32_t part)
@@ -193,6 +209,8 @@ static void read_part(struct ship *s, uint32_t part)
 
 	if (!out.is_done && !waits)
 		r = part_buckets(path, s->block.bucket_ns, &out.buckets, &err);
+	if (out.buckets.may_grow)
+		note_growing(s, &out.buckets);
 	if (s->waiting && is_merged)
 		ship_waiting_merged(s->waiting, out.replaces, info.start_wall_ns,
 				    session_wall_ns(&info, end.end_ns));
@@ -512,6 +530,23 @@ static void prepare_blocks(struct ship *s)
 	s->block.without_cgroup = s->config.without_cgroup;
 }
 
+static int no_history(const struct ship *s, struct error *err)
+{
+	const char *path = s->config.history;
+	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", path);
+
+	if (access(path, F_OK) < 0)
+		return error_set(err, -ENOENT, "%s is no history: %s", path,
+				 errno == ENOENT ? "it does not exist (a daemon makes it)"
+						 : strerror(errno));
+	if (access(path, R_OK | X_OK) < 0 || (access(current, R_OK | X_OK) < 0 && errno == EACCES))
+		return error_set(err, -ENOENT, "%s is no history that this user may read", path);
+	return error_set(err, -ENOENT,
+			 "%s is no history: there are no parts in it (a daemon makes the first one "
+			 "when it starts)",
+			 path);
+}
+
 static int open_round(struct ship *s, struct error *err)
 {
 	struct fleet_id id;
@@ -527,8 +562,7 @@ static int open_round(struct ship *s, struct error *err)
 	s->fleet = id;
 	s->dir = history_dir(s->config.history);
 	if (!s->dir)
-		return error_set(err, -ENOENT, "%s is no history: there are no parts in it",
-				 s->config.history);
+		return no_history(s, err);
 	prepare_blocks(s);
 	return fleet_host_open(s->config.fleet, s->config.host, &s->host, err);
 }

@@ -79,6 +79,15 @@ struct ship_config {
 	void *context;
 };
 
+/* What has no block yet: the last buckets of parts that may grow. */
+struct ship_growing {
+	uint32_t n_parts; /* that may grow; 0: the other members have nothing */
+	uint64_t samples;
+	uint64_t ready_ns;   /* the end of the last of the buckets, CLOCK_REALTIME */
+	uint64_t written_ns; /* when a part of them was written last … */
+	uint64_t over_ns; /* … and when it counts as over if nobody writes to it from then on */
+};
+
 struct ship_result {
 	/*
 	 * Blocks that the place does not take: they come again in an hour. Or that it failed at: in
@@ -87,7 +96,11 @@ struct ship_result {
 	uint32_t n_refused;
 	uint64_t n_left; /* other blocks that wait, with those of earlier rounds that it refused */
 	uint32_t n_sent, n_damaged; /* damaged: parts and blocks that can't be read */
-	uint32_t n_containers;      /* names of containers and pods that were sent, or would be */
+	/* Blocks of parts in the history: sent before; or their samples came with others or
+	 * expired. */
+	uint32_t n_known, n_covered;
+	struct ship_growing growing;
+	uint32_t n_containers; /* names of containers and pods that were sent, or would be */
 	uint64_t samples, lost, bytes;
 	/* Samples a second on each processor, of the newest block that was sent; 0: none was. */
 	uint64_t rate_hz, rate_bucket;

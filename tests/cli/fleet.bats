@@ -77,7 +77,7 @@ stacks() {
 	[ "$(samples fleet/web1)" = "$all" ]
 	run assay ship --to dir:fleet --once --host web1 store
 	[ "$status" = 0 ]
-	[[ "$output" != *sent* ]]
+	[ "$output" = "assay: nothing to send: all $(wc -l <fleet/web1/.keys) blocks of the history were sent before" ]
 	[ "$(samples fleet/web1)" = "$all" ]
 	[ -z "$(find fleet -name '.block-*')" ]
 	# Ended before the last block, it does not claim to have sent all.
@@ -93,6 +93,43 @@ stacks() {
 	assay retain fleet/web1 --tier hours=1h,0 --tier days=never -q
 	assay ship --to dir:fleet --once -q --host web1 store
 	[ "$(samples fleet/web1)" = "$all" ]
+}
+
+@test "ship --once says why it has nothing to send, and from when on it has" {
+	[ -e "$PROGRAMS/clock_shift.so" ] || skip "there is no library that shifts the clock"
+	local part=store/samples/current/20260601T000000.000Z/samples/current
+	says() { # TIME WORDS STATUS TEXT
+		rm -f shift
+		ln -s -- $(($(date -d "$1" +%s) - $(date +%s))) shift
+		# shellcheck disable=SC2086
+		run env LD_PRELOAD="$PROGRAMS/clock_shift.so" CLOCK_SHIFT="$PWD/shift" assay ship --to dir:fleet --host web1 $2
+		echo "$1 $2: $status $output"
+		[ "$status" = "$3" ]
+		[ "$output" = "${4:+assay: $4}" ]
+	}
+	says 2026-06-01T00:55:00Z "--once none" 1 "ship: none is no history: it does not exist (a daemon makes it)"
+	mkdir -p store/samples/current
+	says 2026-06-01T00:55:00Z "--once store" 1 "ship: store is no history: there are no parts in it (a daemon makes the first one when it starts)"
+	mkdir -p "$part"
+	says 2026-06-01T00:55:00Z "--once store" 0 "nothing to send: the history has no samples yet"
+	rm -r store
+	# The recorder of an hour has not ended: its last ten minutes wait.
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	truncate -s -8 "$part/0000.segment"
+	assay ship --to dir:fleet --once -q --host web1 store
+	waits=$(($(samples store) - $(samples fleet/web1)))
+	[ "$waits" -gt 1 ]
+	says 2026-06-01T00:55:00Z "--once store" 0 "nothing to send yet: $waits samples wait until their ten minutes are over; they go from 2026-06-01T01:00:00Z on"
+	says 2026-06-01T00:55:00Z "--dry-run store" 0 "nothing to send yet: $waits samples wait until their ten minutes are over; they go from 2026-06-01T01:00:00Z on"
+	says 2026-06-01T01:01:00Z "--once store" 0 "nothing to send yet: $waits samples wait; they go when the history has the next ones"
+	says 2026-06-01T00:55:00Z "--once -q store" 0 ""
+	find store -exec touch -d 2026-06-01T00:51:00Z {} +
+	says 2026-06-01T00:55:00Z "--once store" 0 "nothing to send yet: $waits samples wait, and nobody wrote to the history since 2026-06-01T00:51:00Z, as if no daemon ran; if none does, they go from 2026-06-01T01:51:00Z on"
+	# An hour later, they are sent. A line for each round that sends is enough.
+	assay ship --to dir:fleet --once --host web1 store 2>sent
+	[ "$(wc -l <sent)" = 1 ]
+	has "1 block sent: $waits samples, 0 lost" sent
+	says 2026-06-01T02:55:00Z "--once store" 0 "nothing to send: all 6 blocks of the history were sent before"
 }
 
 @test "functions have names in the fleet when the program is gone" {
@@ -152,7 +189,7 @@ stacks() {
 	[ ! -e fleet ]
 	assay ship --to dir:fleet/// --once --host web1 --drop comm,cgroup store
 	run assay ship --to dir:fleet --dry-run --host web1 store
-	[ -z "$output" ]
+	[ "$output" = "assay: nothing to send: the 1 block of the history was sent before" ]
 	run assay report -i fleet/web1 --by comm,cgroup
 	[ "$status" = 0 ]
 	[[ "$output" != *split* ]]

@@ -76,7 +76,7 @@ some_indexes() { # NUMBER [BYTES]
 @test "a gateway that is busy gets the names later, each once" {
 	busy_gateway 2
 	some_indexes 3
-	ship web1 empty --names-rate 0 >said 2>&1
+	ship web1 empty -q --names-rate 0 >said 2>&1
 	[ ! -s said ]
 	for number in 1 2 3; do
 		[ "$(grep "/$(printf %08x $number)/symbols" asked | cut -d' ' -f2 | xargs)" = "429 429 200" ]

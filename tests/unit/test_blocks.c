@@ -249,6 +249,9 @@ static void the_last_bucket_of_a_growing_part_waits(void **state)
 	buckets = buckets_of(part);
 	assert_int_equal(buckets.n, 1);
 	assert_true(buckets.may_grow);
+	assert_int_equal(buckets.growing.start_ns, (MIDNIGHT + BUCKET) * NS_PER_SECOND);
+	assert_int_equal(buckets.growing.samples,
+			 expected_sums(MIDNIGHT + BUCKET, MIDNIGHT + 900).samples);
 	free(buckets.data);
 	/* Nobody wrote to it for long: its recorder was killed. */
 	command = xasprintf("find %s -exec touch -d @1 {} +", part);

@@ -72,14 +72,16 @@ int part_buckets(const char *part, uint64_t bucket_ns, struct block_buckets *out
 		.takes = list_bucket, .context = &list, .until_ns = UINT64_MAX, .nodes_later = true
 	};
 	cleanup(session_close_at_exit) struct session *s = NULL;
-	uint64_t written_ns = part_written_ns(part); /* before its end is looked for */
-	int r = session_open_blocks(part, &filter, &s, err);
+	int r;
 
-	out->may_grow = r >= 0 && !s->has_end && written_ns + PART_ABANDONED_NS > clock_wall_ns();
+	out->written_ns = part_written_ns(part); /* before its end is looked for */
+	r = session_open_blocks(part, &filter, &s, err);
+	out->may_grow =
+		r >= 0 && !s->has_end && out->written_ns + PART_ABANDONED_NS > clock_wall_ns();
 	if (r >= 0 && out->n)
 		qsort(out->data, out->n, sizeof(*out->data), by_start);
 	if (out->n && out->may_grow)
-		out->n--;
+		out->growing = out->data[--out->n];
 	return r;
 }
 

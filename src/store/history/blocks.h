@@ -53,13 +53,15 @@ struct block_bucket {
 struct block_buckets {
 	struct block_bucket *data;
 	size_t n, cap;
-	bool may_grow; /* the part has no end, and was written to in the last hour */
+	bool may_grow;               /* the part has no end, and was written to in the last hour */
+	struct block_bucket growing; /* its last bucket then; zeros: it has none */
+	uint64_t written_ns;         /* when the part was written last, CLOCK_REALTIME */
 };
 
 /*
  * Puts the buckets of a part that have samples or losses into `out`, which is empty. Reads no
- * samples. The last bucket of a part that may grow is left out. -EINVAL: the part does not know
- * when it began.
+ * samples. The last bucket of a part that may grow is apart. -EINVAL: the part does not know when
+ * it began.
  */
 int part_buckets(const char *part, uint64_t bucket_ns, struct block_buckets *out,
 		 struct error *err);
