@@ -131,9 +131,16 @@ static int leaves_round(struct ship_rounds *rs, struct ship_result *result, stru
 	struct ship_result more = { 0 };
 	int r = fleet_make(fleet, err); /* match_state() may have moved it away */
 
-	do
-		r = r < 0 && r != -EAGAIN ? r : ship_round(rs->leaves, &more, err);
-	while (r == -EAGAIN);
+	do {
+		struct ship_result before = more;
+
+		if (r >= 0 || r == -EAGAIN)
+			r = ship_round(rs->leaves, &more, err);
+		more.n_sent += before.n_sent;
+		more.n_refused += before.n_refused;
+		more.samples += before.samples;
+		more.bytes += before.bytes;
+	} while (r == -EAGAIN);
 	if (more.n_sent && !rs->quiet && !rs->dry_run)
 		log_info("%" PRIu32 " block%s of addresses sent: %" PRIu64 " sample%s, %" PRIu64
 			 " bytes",
@@ -233,6 +240,14 @@ static void send_names(const struct ship_rounds *rs, double seconds)
 	}
 }
 
+/* Of each round, also of one that goes on at once: the next result has none of them. */
+static void count_round(struct ship_rounds *rs, const struct ship_result *result)
+{
+	rs->n_sent_all += rs->n_sent;
+	rs->status.refused += result->n_refused;
+	rs->status.expired += result->expired;
+}
+
 /* Tells the daemon of a round with the result r. */
 static void put_status(struct ship_rounds *rs, const struct ship_result *result, int r)
 {
@@ -242,8 +257,6 @@ static void put_status(struct ship_rounds *rs, const struct ship_result *result,
 	s->round_ns = clock_wall_ns();
 	s->success_ns = r < 0 ? s->success_ns : s->round_ns;
 	s->failures = r < 0 ? s->failures + 1 : 0;
-	s->refused += result->n_refused;
-	s->expired += result->expired;
 	/* A round that failed early leaves the queue unknown: the last one counts. */
 	if (r >= 0 || rs->has_looked || result->n_left || result->n_sent)
 		s->backlog = result->n_left + result->n_refused;
@@ -269,7 +282,7 @@ int ship_rounds_run(struct ship_rounds *rs, struct error *err)
 		struct ship_result result;
 		int r = one_round(rs, &result, err);
 
-		rs->n_sent_all += rs->n_sent;
+		count_round(rs, &result);
 		malloc_trim(0); /* a part's tree is large, and the next round is far */
 		ship_print_round(&result, rs->quiet || rs->dry_run);
 		if (rs->dry_run && result.n_containers)
@@ -293,8 +306,9 @@ int ship_rounds_run(struct ship_rounds *rs, struct error *err)
 			ship_print_nothing(&result, clock_wall_ns());
 		if (rs->once && rs->names)
 			send_names(rs, NAMES_ONCE_S);
+		/* What is left was refused in an earlier round: the server was busy after it. */
 		if (rs->once || rs->dry_run)
-			return result.n_damaged || result.n_refused
+			return result.n_damaged || result.n_refused || result.n_left
 				       ? error_set(err, -EBADMSG, "%s", "")
 				       : 0;
 		if (r < 0)

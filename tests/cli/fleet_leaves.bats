@@ -99,7 +99,7 @@ answers() {
 	assay record -q -o rec "$PROGRAMS/split" 0.4s
 	day=$(date -u -d "@$(stat -c %Y rec)" +%Y%m%dT%H%M%S)
 	own_fleet fleet
-	background python3 "$ROOT/tests/cli/fleet_answers.py" fleet "$@" >log
+	background python3 "$ROOT/tests/cli/fleet_answers.py" fleet leaves "$@" >log
 	wait_for test -s log
 	url=http://$(head -1 log)
 }

@@ -87,6 +87,39 @@ HELLO='{"fleet":"0123456789abcdef","contact_s":600,"bucket_s":600}'
 	[ "$(samples fleet/web9)" = "$(samples store)" ]
 }
 
+# A gateway of the fleet ./fleet that answers blocks by STATUS…: answers STATUS…
+answers() {
+	background python3 "$ROOT/tests/cli/fleet_answers.py" fleet blocks "$@" >log
+	wait_for test -s log
+	url=http://$(head -1 log)
+}
+
+@test "ship --once fails if a block was refused, also if it had to wait for a busy gateway after it" {
+	own_fleet fleet
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	answers 422 200 429 200
+	run ship web1 store
+	refused 1 "a block is refused"
+	# The busy gateway got all others.
+	[ "$(grep -c ' 422$' log) $(grep -c ' 429$' log) $(grep -c ' 200$' log)" = "1 1 5" ]
+	run ship web1 store
+	[ "$status" = 0 ]
+	[ "$(samples fleet/web1)" = "$(samples store)" ]
+}
+
+@test "a block that is refused counts, also if the history changes before the round is over" {
+	"$ASSAY_BUILD/bench/history" store 2 4000 400
+	own_fleet fleet
+	export ASSAY_SHIP_STATUS=$PWD/status
+	echo store/samples/current/20260601T000000.000Z >gone
+	answers 422 200
+	run ship web1 store -q
+	refused 1 "a block is refused"
+	[ "$(grep -c ' 200$' log)" = 5 ] # the part that is gone had six others
+	has '^refused 1$' status
+	has '^backlog 1$' status
+}
+
 @test "a block of a known name with other samples is refused, stays, and is shown" {
 	gateway
 	"$ASSAY_BUILD/bench/history" store 1 20000 400
