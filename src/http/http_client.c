@@ -238,7 +238,7 @@ static void read_answer(struct http_client *c, struct http_reply *reply)
 	curl.curl_easy_getinfo(c->easy, CURLINFO_CONTENT_TYPE, &type);
 	reply->status = (unsigned int)status;
 	reply->retry_after_s =
-		retry_after > 0 && retry_after < UINT32_MAX ? (uint32_t)retry_after : 0;
+		retry_after > 0 ? (uint32_t)MIN(retry_after, HTTP_RETRY_AFTER_MOST_S) : 0;
 	reply->type[0] = '\0';
 	if (type && strlen(type) < sizeof(reply->type))
 		memcpy(reply->type, type, strlen(type) + 1);

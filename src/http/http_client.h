@@ -52,10 +52,13 @@ struct http_question {
 	bool asks_first;
 };
 
+/* A wrong clock or a wrong header must not silence a client for years. */
+#define HTTP_RETRY_AFTER_MOST_S 3600
+
 /* Fill it with zeros first. It can be used for one request after the other. */
 struct http_reply {
 	unsigned int status;
-	uint32_t retry_after_s; /* of the header Retry-After; 0: none */
+	uint32_t retry_after_s; /* of the header Retry-After, an hour at most; 0: none */
 	char type[64];          /* Content-Type; "" if there is none, or a longer one */
 	struct buf body;        /* whole */
 };

@@ -18,7 +18,9 @@
 #include "http/http_client.h"
 #include "http/http_server.h"
 
-/* A thread with our server. Its answer to /echo is the body; to /busy, 429; to /long, 5,000 bytes.
+/*
+ * A thread with our server. Its answer to /echo is the body; to /busy and /never, 429; to /long,
+ * 5,000 bytes.
  */
 struct site {
 	struct http_server *server;
@@ -29,6 +31,7 @@ struct site {
 static void answer_request(void *context, struct http_request *q)
 {
 	static const struct http_header later[] = { { "Retry-After", "7" } };
+	static const struct http_header never[] = { { "Retry-After", "4000000000" } };
 	const char *path = http_request_path(q), *mark = http_request_header(q, "X-Mark");
 	struct buf text = { 0 };
 	struct http_answer answer = { .status = 200 };
@@ -36,6 +39,8 @@ static void answer_request(void *context, struct http_request *q)
 	(void)context;
 	if (strcmp(path, "/busy") == 0) {
 		answer = (struct http_answer){ .status = 429, .headers = later, .n_headers = 1 };
+	} else if (strcmp(path, "/never") == 0) {
+		answer = (struct http_answer){ .status = 429, .headers = never, .n_headers = 1 };
 	} else if (strcmp(path, "/long") == 0) {
 		for (int i = 0; i < 1000; i++)
 			buf_str(&text, "12345");
@@ -161,7 +166,10 @@ static void requests_have_answers(void **state)
 	assert_int_equal(http_client_ask(c, &get, &reply, &err), 0);
 	assert_int_equal(reply.status, 429);
 	assert_int_equal(reply.retry_after_s, 7);
-	memcpy(url + n - strlen("/echo"), "/long", 5);
+	strcpy(url + n - strlen("/echo"), "/never");
+	assert_int_equal(http_client_ask(c, &get, &reply, &err), 0);
+	assert_int_equal(reply.retry_after_s, HTTP_RETRY_AFTER_MOST_S);
+	strcpy(url + n - strlen("/echo"), "/long");
 	assert_int_equal(http_client_ask(c, &get, &reply, &err), -EMSGSIZE);
 	assert_non_null(strstr(err.text, "more than 4096 bytes"));
 	memcpy(url + n - strlen("/echo"), "/echo", 5);
