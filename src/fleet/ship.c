@@ -409,8 +409,11 @@ static int hand_over(struct ship *s, const struct queued *q, const char *place,
 		if (!any && s->config.report)
 			s->config.report(s->config.context, &key, sums, place);
 		file_remove_tree(place, NULL);
-		s->result->expired += any && sums->samples > before ? sums->samples - before : 0;
-		return any && !s->config.dry_run ? fleet_host_cover(s->host, &key, err) : 0;
+		r = any && !s->config.dry_run ? fleet_host_cover(s->host, &key, err) : 0;
+		/* Without its key, the block comes again, and would count again. */
+		if (r >= 0 && any && sums->samples > before)
+			s->result->expired += sums->samples - before;
+		return r;
 	}
 	r = send_away(s, &key, place, err);
 	if (r > 0)

@@ -3,10 +3,13 @@
 #include "histories.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "fleet/fleet_store.h"
+#include "fleet/host_facts.h"
 #include "fleet/ship.h"
 #include "store/history/blocks.h"
 
@@ -149,6 +152,48 @@ static void samples_of_merged_parts_that_wait_do_not_expire(void **state)
 	assert_round(ship, 0, &result);
 	assert_int_equal(result.expired, 0);
 	assert_int_equal(server.samples, first + second);
+	ship_free(ship);
+	history_fini(&h);
+}
+
+/* Makes .keys larger than a block is: no key has room behind it. */
+static void fill_keys(struct rlimit *limit)
+{
+	FILE *keys = fopen(FLEET "/" HOST "/.keys", "a");
+
+	assert_non_null(keys);
+	for (int i = 0; i < 4000; i++)
+		fprintf(keys, "20200101T000000.000Z %d 0000000000000001 0 0\n", i);
+	*limit = (struct rlimit){ .rlim_cur = (rlim_t)ftell(keys), .rlim_max = RLIM_INFINITY };
+	assert_int_equal(fclose(keys), 0);
+}
+
+static void samples_that_expire_are_counted_once_if_the_disk_is_full(void **state)
+{
+	struct sums second = expected_sums(MIDNIGHT + 300, MIDNIGHT + 600);
+	const struct rlimit any = { RLIM_INFINITY, RLIM_INFINITY };
+	struct ship_result result;
+	struct host_facts facts;
+	struct rlimit full;
+	struct history h;
+	struct ship *ship;
+
+	(void)state;
+	history_and_fleet_init(&h, 300);
+	ship = ship_to_a_server(&h, NULL, NULL);
+	assert_round(ship, 0, &result);
+	history_part(&h, MIDNIGHT + 300, 300, true);
+	merge_to(h.dir, LEVEL_HOURS);
+	fill_keys(&full);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+	assert_round(ship, -EFBIG, &result);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &any), 0);
+	assert_int_equal(result.expired, 0);
+	assert_round(ship, 0, &result);
+	assert_int_equal(result.expired, second.samples);
+	assert_int_equal(host_facts_read(FLEET, HOST, &facts, NULL), 0);
+	assert_int_equal(facts.expired, second.samples);
 	ship_free(ship);
 	history_fini(&h);
 }
@@ -330,6 +375,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples_that_retention_removed_are_counted_once),
 		cmocka_unit_test(samples_of_merged_parts_that_wait_do_not_expire),
+		cmocka_unit_test(samples_that_expire_are_counted_once_if_the_disk_is_full),
 		cmocka_unit_test(a_part_beside_the_one_that_replaces_it_does_not_expire),
 		cmocka_unit_test(many_newest_blocks_that_fail_do_not_hold_up_older_ones),
 		cmocka_unit_test(a_block_that_a_server_fails_at_does_not_hold_up_the_others),
