@@ -10,8 +10,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/log.h"
+#include "base/plural.h"
 #include "commands/opening.h"
 #include "export/export.h"
+#include "export/otlp_answer.h"
 #include "fleet/fleet_store.h"
 #include "fleet/gateway.h"
 #include "fleet/ship.h"
@@ -25,9 +28,10 @@ static const struct post_kind {
 	const char *prefix, *format, *type;
 	const char *path; /* behind the URL */
 	bool has_name;    /* the path has the host and the time */
+	bool is_otlp;     /* the answer is a message of OTLP */
 } post_kinds[] = {
-	{ "otlp+", "otlp", "application/x-protobuf", "/v1development/profiles", false },
-	{ "pyroscope+", "pprof", "application/octet-stream", "/ingest?format=pprof", true },
+	{ "otlp+", "otlp", "application/x-protobuf", "/v1development/profiles", false, true },
+	{ "pyroscope+", "pprof", "application/octet-stream", "/ingest?format=pprof", true, false },
 };
 
 struct ship_post {
@@ -152,7 +156,31 @@ static char *url_of(const struct ship_post *p, const struct fleet_key *key)
 			 from_s + BLOCK_BUCKET_NS / NS_PER_SECOND);
 }
 
-static int post_file(struct ship_post *p, const char *url, const char *path, struct error *err)
+/*
+ * With status 200, a receiver may have rejected some profiles, which must not come again. Any other
+ * server may answer 200, too.
+ */
+static int judge_otlp(const struct ship_post *p, const struct fleet_key *key,
+		      const struct http_reply *reply, struct error *err)
+{
+	struct otlp_answer answer;
+	char when[FLEET_TIME_SIZE];
+
+	if (!otlp_answer_parse(reply->body.data, reply->body.len, &answer))
+		return error_set(err, -EPROTO,
+				 "%s is no receiver of OpenTelemetry: its answer is another one",
+				 p->url);
+	fleet_time_text(key->bucket, when);
+	if (answer.n_rejected)
+		log_warning("%s took the block of %s at %s, but rejected %" PRIu64
+			    " profile%s of it: %s",
+			    p->url, key->part, when, answer.n_rejected, plural_s(answer.n_rejected),
+			    *answer.why ? answer.why : "no reason is given");
+	return 0;
+}
+
+static int post_file(struct ship_post *p, const struct fleet_key *key, const char *url,
+		     const char *path, struct error *err)
 {
 	const struct http_field headers[] = {
 		{ "Content-Type", p->kind->type },
@@ -174,6 +202,8 @@ static int post_file(struct ship_post *p, const char *url, const char *path, str
 	p->retry_after_s = r < 0 ? 0 : reply.retry_after_s;
 	if (r >= 0)
 		r = gateway_block_status(reply.status, gateway_status(p->url, &reply, err));
+	if (!r && p->kind->is_otlp)
+		r = judge_otlp(p, key, &reply, err);
 	http_reply_fini(&reply);
 	file_unmap(&file);
 	return r;
@@ -194,7 +224,7 @@ int ship_post_send(void *post, const struct fleet_key *key, const char *place, s
 		/* A block that is too large for the memory does not hold up the others. */
 		return ship_is_of_disk(r) && r != -ENOMEM ? r : 1;
 	}
-	r = post_file(p, url, path, err);
+	r = post_file(p, key, url, path, err);
 	unlink(path);
 	return r;
 }

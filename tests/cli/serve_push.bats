@@ -376,7 +376,7 @@ has_hidden() {
 	[ "$(assay report -i pushed -t 0 --format json --by symbol | jq '[.rows[] | .samples] | add')" = "$all" ]
 }
 
-# other_server STATUS…: a server of another tool, which gives these answers and then 200. got.N is the N-th body that it took.
+# other_server STATUS…: a server of another tool, which gives these answers and then 200. got.N is the N-th body that it took. The bodies of its answers are the file answer, if there is one.
 other_server() {
 	cat >other.py <<-'END'
 		import http.server, os, sys
@@ -394,8 +394,10 @@ other_server() {
 		        self.send_response(status)
 		        if status == 503:
 		            self.send_header("Retry-After", "2")
-		        self.send_header("Content-Length", "0")
+		        answer = open("answer", "rb").read() if os.path.exists("answer") else b""
+		        self.send_header("Content-Length", str(len(answer)))
 		        self.end_headers()
+		        self.wfile.write(answer)
 		    def log_message(self, *arguments):
 		        pass
 		server = http.server.HTTPServer(("127.0.0.1", 0), Other)
@@ -426,6 +428,23 @@ two_sizes() {
 	[ $(($(date +%s%N) - begin)) -ge 2000000000 ]
 	# The profiles were imported, so no block has a host's name of its own.
 	[ "$(grep -alF web9 got.*)" = $'got.1\ngot.2' ]
+}
+
+@test "assay ship says what a receiver of OpenTelemetry rejects, and that a page is none" {
+	two_sizes
+	other_server
+	echo '<html>It works!</html>' >answer
+	run assay ship --to "otlp+$url" --state state --once --host web9 history
+	[ "$status" = 1 ]
+	[[ "$output" == *"is no receiver of OpenTelemetry"* ]]
+	# ExportProfilesServiceResponse: partial_success { rejected_profiles: 2, error_message: "no room" }
+	printf '\x0a\x0b\x08\x02\x12\x07no room' >answer
+	run assay ship --to "otlp+$url" --state state --once --host web9 history
+	[ "$status" = 0 ]
+	[ "$(grep -c "took the block of 20260105T1.*, but rejected 2 profiles of it: no room" <<<"$output")" = 2 ]
+	# They must not come again.
+	run assay ship --to "otlp+$url" --state state --once --host web9 history
+	[ "$output" = "assay: nothing to send: all 2 blocks of the history were sent before" ]
 }
 
 @test "assay ship to another tool: a block that can't be written in the format does not hold up the others" {
