@@ -136,6 +136,8 @@ static int shard_exchange(const struct clickhouse *ch, struct shard *s, const ch
 						.body = body,
 						.body_size = size };
 	struct http_reply reply = { 0 };
+	const char *is_insert = strstr(parameters, INSERT_QUERY);
+	const char *table = is_insert ? is_insert + strlen(INSERT_QUERY) : "";
 	char line[400];
 	int r;
 
@@ -145,11 +147,15 @@ static int shard_exchange(const struct clickhouse *ch, struct shard *s, const ch
 		error_wrap(&s->trouble, r, "%s", s->address);
 	else if (reply.status / 100 != 2)
 		r = error_set(&s->trouble,
-			      strstr(parameters, INSERT_QUERY)
-				      ? insert_error(reply.status, buf_cstr(&reply.body))
-				      : -EREMOTEIO,
+			      is_insert ? insert_error(reply.status, buf_cstr(&reply.body))
+					: -EREMOTEIO,
 			      "%s answers with status %u: %s", s->address, reply.status,
 			      answer_line(&reply.body, line));
+	/* The answer to an insert is empty. An error behind the status, or a page of a proxy, is
+	 * not. */
+	else if (is_insert && reply.body.len)
+		r = error_set(&s->trouble, -EIO, "%s takes no rows of %.*s: %s", s->address,
+			      (int)strcspn(table, "%"), table, answer_line(&reply.body, line));
 	else if (answer)
 		buf_bytes(answer, reply.body.data, reply.body.len);
 	http_reply_fini(&reply);

@@ -22,6 +22,12 @@
 #define DAY_S       86400u
 #define STORE_TRIES 3 /* of blocks, if the outcome is not known */
 
+/* A row of each answer about receipts. Without it, the answer is not whole: a proxy may have none.
+ */
+#define WHOLE_ID  255
+#define WHOLE_ROW "SELECT toUInt8(255) AS id, toUInt64(0) AS block, toUInt64(1) AS n"
+_Static_assert(N_CLICKHOUSE_TABLES <= WHOLE_ID, "no table has this number");
+
 /* The start of the stretch of time that a row of the table stands for. */
 static uint64_t receipt_time(enum clickhouse_table table, uint64_t time_s)
 {
@@ -90,17 +96,20 @@ static void put_receipt_question(const struct insert *in, enum clickhouse_table 
 static int read_receipts(struct insert *in, const struct buf *answer, struct error *err)
 {
 	struct reader rows = reader_over(answer->data, answer->len);
+	bool is_whole = false;
 
 	while (reader_left(&rows)) {
 		uint8_t table = reader_u8(&rows);
 		uint64_t id = reader_u64(&rows), sum = reader_u64(&rows);
 		const uint32_t *block = rows.bad ? NULL : intmap_find(&in->numbers, id);
 
+		is_whole |= table == WHOLE_ID;
 		if (table < N_CLICKHOUSE_TABLES && block && sum)
 			in->is_there[table * in->n + *block - 1] = true;
 	}
-	return rows.bad ? error_set(err, -EPROTO, "the server's answer about blocks is not whole")
-			: 0;
+	return rows.bad || !is_whole
+		       ? error_set(err, -EPROTO, "the server's answer about blocks is not whole")
+		       : 0;
 }
 
 static int ask_receipts(struct insert *in, struct error *err)
@@ -111,7 +120,7 @@ static int ask_receipts(struct insert *in, struct error *err)
 	for (int t = 0; t < N_CLICKHOUSE_TABLES; t++)
 		if (clickhouse_tables[t].receipt)
 			put_receipt_question(in, (enum clickhouse_table)t, &sql);
-	buf_str(&sql, " FORMAT RowBinary");
+	buf_str(&sql, " UNION ALL " WHOLE_ROW " FORMAT RowBinary");
 	memset(in->is_there, 0, N_CLICKHOUSE_TABLES * in->n * sizeof(*in->is_there));
 	r = clickhouse_ask(in->ch, in->shard, buf_cstr(&sql), &answer, err);
 	r = r < 0 ? r : read_receipts(in, &answer, err);

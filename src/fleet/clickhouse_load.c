@@ -81,27 +81,36 @@ static uint64_t stored_key(uint32_t time_s, uint32_t part)
 	return XXH3_64bits(key, sizeof(key));
 }
 
-/* Asks which blocks of the host are stored. */
+/*
+ * Asks which blocks of the host are stored. The answer has a row of zeros, too: a proxy may answer
+ * with nothing.
+ */
 static int loader_find_stored(struct loader *l, struct error *err)
 {
 	struct clickhouse *ch = l->config->clickhouse;
 	struct buf sql = { 0 }, answer = { 0 };
 	struct reader rows;
+	bool is_whole = false;
 	int r;
 
 	buf_printf(&sql,
 		   "SELECT toUInt32(time) AS t, part FROM %s WHERE host = ", loader_coverage(l));
 	sql_put_text(&sql, l->host);
-	buf_str(&sql, " AND event = '' GROUP BY t, part FORMAT RowBinary");
+	buf_str(&sql, " AND event = '' GROUP BY t, part UNION ALL SELECT toUInt32(0) AS t, "
+		      "toUInt32(0) AS part FORMAT RowBinary");
 	r = clickhouse_ask(ch, clickhouse_shard_of(ch, l->host), buf_cstr(&sql), &answer, err);
 	rows = reader_over(answer.data, answer.len);
 	while (r >= 0 && reader_left(&rows)) {
 		uint32_t time_s = reader_u32(&rows), part = reader_u32(&rows);
 
+		if (!rows.bad && !time_s && !part) {
+			is_whole = true;
+			continue;
+		}
 		intmap_put(&l->stored, stored_key(time_s, part), NULL);
 		vec_push(&l->stored_s, time_s);
 	}
-	if (r >= 0 && rows.bad)
+	if (r >= 0 && (rows.bad || !is_whole))
 		r = error_set(err, -EPROTO, "the server's list of blocks is not whole");
 	buf_fini(&sql);
 	buf_fini(&answer);

@@ -293,6 +293,25 @@ rows_of() { # SERVICE: in all tables
 	[ "$status" = 1 ]
 }
 
+@test "load takes no insert for stored, and no block for missing, on the word of an answer with status 200 alone" {
+	fleet_of_two
+	fake_clickhouse text
+	run assay fleet load --clickhouse "$clickhouse" fleet
+	echo "$output"
+	[ "$status" = 1 ]
+	[[ "$output" == *"takes no rows of func_hour"*"Code: 241. DB::Exception: Memory limit exceeded"* ]]
+	not grep -a "INSERT%20INTO%20coverage" requests
+	# The insert may run on: its list stays.
+	[ "$(find fleet -name '.loading-*' | wc -l)" = 1 ]
+	rm -f fleet/.loading-* port requests
+	fake_clickhouse blank
+	run assay fleet load --clickhouse "$clickhouse" fleet
+	echo "$output"
+	[ "$status" = 1 ]
+	[[ "$output" == *"is not whole"* ]]
+	not grep -a "INSERT%20INTO" requests
+}
+
 @test "a login for ClickHouse is in a file that others can't read" {
 	fleet_of_two
 	fake_clickhouse error

@@ -11,6 +11,10 @@ version, has a right answer (unless ANSWER is about it); ANSWER chooses the othe
   garbage   200, with bytes that are no rows
   old       the version is 20.3
   html      the version is a page
+  text      it is like an empty ClickHouse, but inserts into func_hour have the status 200 and an error as text
+  blank     likewise, but questions about blocks that are stored have the status 200 and no row, and inserts none
+
+"text" and "blank" are in FILE as all others are.
 """
 
 import socketserver
@@ -19,6 +23,29 @@ import sys
 from http.server import BaseHTTPRequestHandler
 
 answer, log = sys.argv[1:]
+
+
+owner = b""
+
+
+def like_clickhouse(path, body):
+    """The answer of a ClickHouse whose tables are empty."""
+    global owner
+    if "INSERT" in path:
+        return b"Code: 241. DB::Exception: Memory limit exceeded\n" if answer == "text" and "func_hour" in path else b""
+    if b"INSERT INTO schema_version" in body:
+        owner = struct.pack("<II", *[int(n) for n in body.split(b"VALUES (0,")[1].strip(b" )").split(b",")])
+    if b"WHERE version > 0" in body:
+        return struct.pack("<III", 3, 0, 1)
+    if b"WHERE version = 0" in body:
+        return owner
+    if b"FROM system.tables" in body:
+        return struct.pack("<Q", 0)
+    if b"UNION ALL SELECT toUInt32(0)" in body and answer != "blank":
+        return struct.pack("<II", 0, 0)
+    if b"UNION ALL SELECT toUInt8(255)" in body and answer != "blank":
+        return struct.pack("<BQQ", 255, 0, 1)
+    return b""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -40,6 +67,8 @@ class Handler(BaseHTTPRequestHandler):
         if b"version()" in body:
             versions = {"old": b"20.3.1\n", "html": b"<html><h1>It works!</h1></html>"}
             self.reply(200, versions.get(answer, b"26.7.2.1\n"))
+        elif answer in ("text", "blank"):
+            self.reply(200, like_clickhouse(self.path, body))
         elif answer == "memory" and b"schema_version" in body:
             self.reply(200, struct.pack("<III", 3, 0, 1))
         elif answer in ("error", "memory"):
