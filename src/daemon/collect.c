@@ -495,8 +495,12 @@ static int on_hangup(void *context, struct recorder *r, struct error *err)
 
 /* One recording. */
 
+/* Only a full disk loses samples at the end of a session, which comes after keep_tallies(). */
 static void add_totals(struct daemon *d, const struct recorder_result *result)
 {
+	uint64_t lost = result->counts.lost;
+
+	d->before_totals.losses[LOSS_DISK_FULL] += lost - MIN(d->lost_until_end, lost);
 	d->before_totals.samples += result->counts.samples;
 	d->before_totals.lost += result->counts.lost;
 	d->before_totals.unattributed += result->counts.unattributed;
@@ -508,6 +512,7 @@ static void keep_tallies(struct daemon *d, struct recorder *r)
 	struct recorder_stats stats;
 
 	recorder_stats(r, &stats);
+	d->lost_until_end = stats.counts.lost;
 	d->before_totals.written_bytes += recorder_written_bytes(r);
 	d->written_ns = d->written_bytes = 0;
 	d->before_totals.own_cpu_ns = stats.own_cpu_ns;
@@ -577,6 +582,7 @@ static int daemon_record(struct daemon *d, struct recorder_result *result, struc
 	int e;
 
 	d->is_renewing = false;
+	d->lost_until_end = 0;
 	e = recorder_run(&config, result, err);
 	add_totals(d, result);
 	if (*result->features)

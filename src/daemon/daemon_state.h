@@ -103,7 +103,8 @@ struct daemon {
 	uint64_t lost_before_failure;
 	uint32_t n_parts, n_rate_changes;
 	struct daemon_totals before_totals;
-	struct daemon_totals shown;         /* the result of daemon_status() */
+	uint64_t lost_until_end;    /* of the present recorder, before the end of its session */
+	struct daemon_totals shown; /* the result of daemon_status() */
 	uint64_t written_ns, written_bytes; /* of the recording, and when it was measured */
 	VEC(const char *) event_names;
 };

@@ -40,6 +40,26 @@ is_refused() { # REQUEST…
 		grep -q "the disk is slow and has not stored the earlier data yet" said
 }
 
+all_is_lost() { # MORE_THAN
+	[ "$(number lost)" -gt "$1" ]
+}
+
+@test "losses have reasons, and so has the loss at the end of a session on a full disk" {
+	start_daemon disk/d -e cpu-clock --max-cpu 0
+	work
+	ask disk/d dump
+	dd if=/dev/zero of=disk/full bs=4k 2>/dev/null || true
+	wait_for all_is_lost 0
+	parts=$(number parts)
+	ask disk/d set events=page-faults,cpu-clock
+	wait_for begun_anew "$parts"
+	[ "$(number 'lost - (.lost_by_reason | add)')" = 0 ]
+}
+
+begun_anew() { # PARTS
+	[ "$(number parts)" -gt "$1" ] && [ "$(number 'events | length')" = 2 ]
+}
+
 @test "a disk that blocks keeps no one waiting, and loses nothing" {
 	start_daemon disk/d -e cpu-clock --max-cpu 0
 	work
