@@ -249,7 +249,7 @@ rows() {
 	[ "$(assay report -i fleet --format json | jq -c .header.hosts)" = '{"with_samples":3,"asked":3}' ]
 	[ "$(assay report --fleet fleet --format json | jq -c .header.hosts)" = '{"with_samples":3,"asked":3}' ]
 	run -1 assay report --fleet none
-	[[ "$output" == *"'none' is not a URL"* ]]
+	[[ "$output" == *"'none' is no fleet: name its directory, or its URLs"* ]]
 	# A host that can't be read is named.
 	for segment in fleet/db1/*/samples/current/0000.segment; do
 		echo garbage >"$segment"
