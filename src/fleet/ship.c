@@ -610,7 +610,7 @@ static int introduce_host(struct ship *s, bool now, struct error *err)
 		return 0;
 	if (s->config.leaves)
 		return host_facts_read(s->direct.fleet, s->direct.host, &s->direct.facts, err);
-	s->direct.facts.backlog = s->result->n_left;
+	s->direct.facts.backlog = s->result->n_left + s->result->n_refused;
 	return ship_direct_introduce(&s->direct, s->host, now, err);
 }
 
@@ -621,8 +621,8 @@ static int introduce_host(struct ship *s, bool now, struct error *err)
 static int note_changes(struct ship *s, uint64_t rate_hz, int r, struct error *err)
 {
 	struct host_facts *f = &s->direct.facts;
-	bool has_changed =
-		s->result->expired || f->rate_hz != rate_hz || f->backlog != s->result->n_left;
+	bool has_changed = s->result->expired || f->rate_hz != rate_hz ||
+			   f->backlog != s->result->n_left + s->result->n_refused;
 
 	f->expired += s->result->expired;
 	return r < 0 || !has_changed ? r : introduce_host(s, true, err);

@@ -135,6 +135,8 @@ answers() {
 		run to other
 		echo "$output"
 		refused 1 "a block is refused" "another block of this part and time"
+		# All of them wait, also after the first round: a gateway hears that at the next one.
+		[ "$to" = "$url" ] || [ "$(assay fleet hosts $fleet --format json | jq '.hosts[0] | .backlog == .refused')" = true ]
 		rm -rf state.web1
 		to store -q
 		[ "$(samples $fleet/web1)" = "$all" ]
