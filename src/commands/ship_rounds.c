@@ -171,6 +171,7 @@ static void look(struct ship_rounds *rs, struct ship_result *result)
 static int one_round(struct ship_rounds *rs, struct ship_result *result, struct error *err)
 {
 	int r = rs->gateway ? gateway_introduce(rs->gateway, &rs->state, rs->is_first, err) : 0;
+	bool has_news;
 
 	*result = (struct ship_result){ 0 };
 	rs->n_sent = 0;
@@ -187,12 +188,11 @@ static int one_round(struct ship_rounds *rs, struct ship_result *result, struct 
 		r = leaves_round(rs, result, err);
 	parser_end_children(); /* until the next round, their memory is free */
 	rs->state.backlog = result->n_left + result->n_refused;
-	if (result->rate_hz && result->rate_hz != rs->state.rate_hz) {
-		rs->state.rate_hz = result->rate_hz;
-		if (r >= 0 && rs->gateway)
-			r = gateway_introduce(rs->gateway, &rs->state, true, err);
-	}
+	has_news = result->expired || (result->rate_hz && result->rate_hz != rs->state.rate_hz);
+	rs->state.rate_hz = result->rate_hz ? result->rate_hz : rs->state.rate_hz;
 	rs->state.expired += result->expired;
+	if (r >= 0 && has_news && rs->gateway)
+		r = gateway_introduce(rs->gateway, &rs->state, true, err);
 	return r;
 }
 
@@ -278,6 +278,7 @@ int ship_rounds_run(struct ship_rounds *rs, struct error *err)
 {
 	rs->limit_s = RETRY_FIRST_S;
 	rs->is_first = true;
+	rs->state.expired = rs->status.expired; /* a new process goes on counting */
 	while (!ship_is_over) {
 		struct ship_result result;
 		int r = one_round(rs, &result, err);

@@ -7,7 +7,7 @@ load fleet_hosts
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
-	export HOME=$BATS_TEST_TMPDIR TZ=UTC0
+	export HOME=$BATS_TEST_TMPDIR TZ=UTC0 ASSAY_SHIP_STATUS=$BATS_TEST_TMPDIR/status
 }
 
 # A server at port $port, or any, that answers HELLO to a host's facts, and 200 with BLOCK to all else.
@@ -110,7 +110,6 @@ answers() {
 @test "a block that is refused counts, also if the history changes before the round is over" {
 	"$ASSAY_BUILD/bench/history" store 2 4000 400
 	own_fleet fleet
-	export ASSAY_SHIP_STATUS=$PWD/status
 	echo store/samples/current/20260601T000000.000Z >gone
 	answers 422 200
 	run ship web1 store -q
@@ -145,6 +144,24 @@ answers() {
 		refused 0 "no difference" "refused " "another block of this part and time"
 		[ "$(assay fleet audit $fleet --format json | jq -c '.hosts[0] | [.refused > 0, .refusal != ""]')" = "[true,true]" ]
 	done
+}
+
+@test "samples that expired stay counted at a gateway when ship starts again" {
+	gateway
+	expired() { assay fleet hosts fleet --format json | jq '.hosts[0].expired_on_host'; }
+	echo 'main;walk 5' >first
+	echo 'main;run 7' >second
+	assay import -q first --into history --start '2026-01-05T10:00:00Z' --name work
+	ship web1 history -q
+	[ "$(expired)" = 0 ]
+	# Two parts meet in ten minutes, and one of them was sent.
+	assay import -q second --into history --start '2026-01-05T10:01:00Z' --name work
+	assay retain -q --tier hours=1s history
+	run ship web1 history
+	refused 0 "7 samples cannot be sent"
+	[ "$(expired)" = 7 ]
+	ship web1 history -q
+	[ "$(expired)" = 7 ]
 }
 
 @test "a directory refuses a second machine, a wrong clock and too many labels, as a gateway does" {
