@@ -55,7 +55,7 @@ build_rpm() {
 	in_chroot 'apt-get -qq install -y --no-install-recommends rpm cpio git >/dev/null && scripts/rpm.sh && mkdir /rpmroot && cd /rpmroot &&
 		for rpm in /assay/build-rpm/RPMS/*/*.rpm; do rpm2cpio "$rpm" | cpio -idm --quiet || exit 1; done &&
 		rm -rf /assay/build-rpm && usr/bin/assay --version && usr/bin/assay record -q -o /tmp/rpm.assay -- sh -c "seq 300000 | sort | sort -R >/dev/null" &&
-		usr/bin/assay report -i /tmp/rpm.assay && PYTHONPATH=$(echo usr/lib/python3*/site-packages) LD_LIBRARY_PATH=usr/lib64 python3 -c "import assay; print(assay.open(\"/tmp/rpm.assay\"))"' &&
+		usr/bin/assay report -i /tmp/rpm.assay && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(echo usr/lib/python3*/site-packages) LD_LIBRARY_PATH=usr/lib64 python3 -c "import assay; print(assay.open(\"/tmp/rpm.assay\"))"' &&
 		same_files
 }
 

@@ -370,12 +370,15 @@ fibers_reach() { # PATTERN ARGUMENTS…
 			[ "$(fact s .samples)" -lt 200 ] || break
 		done
 		assay info s --format json | jq -c .losses >losses
-		[ "$(jq '[to_entries[] | select(.key | test("^stack-|^frame-")) | .value] | add // 0' losses)" -le 1 ] || { cat losses; false; }
+		[ "$(jq '[to_entries[] | select(.key | test("^stack-|^frame-") and . != "stack-unreadable") | .value] | add // 0' losses)" -le 1 ] || { cat losses; false; }
+		# The kernel copies no page of a stack that it moves at that moment, as a busy machine's does at times.
+		unreadable=$(jq '."stack-unreadable" // 0' losses)
+		[ "$unreadable" -le $(($(fact s .samples) / 20)) ] || { cat losses; false; }
 		assay export -q -i s --format folded -o with_weights comm:app
 		sed 's/ [0-9]*$//' with_weights >folded
 		has '^app;_start;.*;main;.*pthread_create.*;.*clone' folded
 		has '^app;_*clone3\{0,1\}\(;\|$\)' folded
-		[ "$(grep -cvE '^app;(_start|_*clone3?|\[?(entry|asm|ret_from)[^;]*)(;|$)' folded)" -le 2 ] || { cat folded; false; }
+		[ "$(grep -cvE '^app;(_start|_*clone3?|\[?(entry|asm|ret_from)[^;]*)(;|$)' folded)" -le $((2 + unreadable)) ] || { cat folded; false; }
 	done
 }
 
