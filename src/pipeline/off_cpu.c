@@ -90,7 +90,7 @@ static bool is_i386(const char *proc, const struct blocked_thread *t)
 
 	if (!is_x86 || (t->sp | t->pc) >> 32)
 		return false;
-	snprintf(link, sizeof(link), "%s/%d/exe", proc, t->pid);
+	snprintf(link, sizeof(link), "%s/%d/task/%d/exe", proc, t->pid, t->tid);
 	fd = guard_link(link, &guard_image_rules, NULL);
 	is_read = fd >= 0 && pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
 		  !memcmp(header.e_ident, ELFMAG, SELFMAG);
@@ -115,11 +115,12 @@ static void read_user_registers(const char *proc, struct blocked_thread *t)
 	t->is_i386 = is_i386(proc, t);
 }
 
-static bool is_kernel_thread(const char *proc, int32_t pid)
+/* A process's first thread may have ended before: so the thread itself is asked. */
+static bool is_kernel_thread(const char *proc, int32_t pid, int32_t tid)
 {
 	char path[128], target[8];
 
-	snprintf(path, sizeof(path), "%s/%d/exe", proc, pid);
+	snprintf(path, sizeof(path), "%s/%d/task/%d/exe", proc, pid, tid);
 	/* without the right to look, the thread waits without a stack */
 	return readlink(path, target, sizeof(target)) < 0 && errno == ENOENT;
 }
@@ -128,7 +129,7 @@ bool off_cpu_look(const char *proc, int32_t pid, int32_t tid, struct blocked_thr
 {
 	int state = wait_state_of(read_state(proc, pid, tid));
 
-	if (state < 0 || is_kernel_thread(proc, pid))
+	if (state < 0 || is_kernel_thread(proc, pid, tid))
 		return false;
 	*out = (struct blocked_thread){ .pid = pid, .tid = tid, .state = (enum wait_state)state };
 	proc_read_comm(proc, pid, tid, out->comm, sizeof(out->comm));

@@ -327,6 +327,20 @@ if left:
 	done
 }
 
+@test "a thread waits although the first thread of its process has ended" {
+	need_off_cpu
+	mkfifo in
+	exec 5<>in
+	# shellcheck disable=SC2016 # $1 is the inner shell's
+	background sh -c 'exec "$1" orphan <in >/dev/null' sh "$PROGRAMS/heaps" 5>&-
+	echo >&5
+	wait_for grep -q '^State:.*Z' "/proc/$pid/task/$pid/status"
+	assay record -q --off-cpu -e cpu-clock -p "$pid" --duration 0.5 -o s
+	exec 5>&-
+	slept s "$pid"
+	[ "$(slept s "$pid")" -ge 450 ]
+}
+
 # Milliseconds that a process slept: slept SESSION PID
 slept() {
 	assay report -i "$1" -l -t 0 --format json event:off-cpu:sleep pid:"$2" |

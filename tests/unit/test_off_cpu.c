@@ -14,7 +14,7 @@ static void make_thread(const char *stat, const char *syscall)
 {
 	file_remove_tree("proc", NULL);
 	assert_int_equal(file_mkdirs("proc/41/task/42", 0700, NULL), 0);
-	assert_int_equal(symlink("/bin/true", "proc/41/exe"), 0);
+	assert_int_equal(symlink("/bin/true", "proc/41/task/42/exe"), 0);
 	write_file("proc/41/task/42/comm", "worker\n");
 	write_file("proc/41/task/42/stat", stat);
 	if (syscall)
@@ -66,8 +66,8 @@ static void set_program(uint8_t class, uint16_t machine)
 	assert_non_null(f);
 	assert_int_equal(fwrite(&header, sizeof(header), 1, f), 1);
 	assert_int_equal(fclose(f), 0);
-	assert_int_equal(unlink("proc/41/exe"), 0);
-	assert_int_equal(symlink("../../program", "proc/41/exe"), 0);
+	assert_int_equal(unlink("proc/41/task/42/exe"), 0);
+	assert_int_equal(symlink("../../../../program", "proc/41/task/42/exe"), 0);
 }
 
 static void a_thread_below_4_gib_is_of_i386_if_its_program_is(void **state)
@@ -137,7 +137,7 @@ static void what_may_not_be_seen_has_no_registers(void **state)
 		assert_true(off_cpu_look("proc", 41, 42, &t));
 		assert_int_equal(t.pc, 0);
 	}
-	assert_int_equal(unlink("proc/41/exe"), 0); /* a kernel thread has none */
+	assert_int_equal(unlink("proc/41/task/42/exe"), 0); /* a kernel thread has none */
 	assert_false(off_cpu_look("proc", 41, 42, &t));
 }
 
