@@ -61,6 +61,15 @@ struct rings_config {
 const char *rings_note(const struct rings *r);
 
 int rings_open(const struct rings_config *config, struct rings **out, struct error *err);
+
+/*
+ * A thread that began while the events of the others were opened has those alone that its parent
+ * had by then. Nothing tells which, and a second event beside an inherited one would count twice.
+ * So this closes all events of the threads, which ends the inherited ones, too, and opens those of
+ * `tids` (at least one). The rings stay mapped. Not `by_thread`, and before anything counts.
+ */
+int rings_open_again(struct rings *r, const int32_t *tids, size_t n_tids, struct error *err);
+
 void rings_close(struct rings *r); /* NULL is fine */
 DEFINE_AT_EXIT(rings_close, struct rings)
 

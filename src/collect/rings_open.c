@@ -421,8 +421,7 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 	return 0;
 }
 
-/* Opens all events of a ring, and maps it if needed. Offline CPUs are left out. */
-static int rings_open_ring(struct rings *r, struct ring *ring, struct error *err)
+int rings_open_ring(struct rings *r, struct ring *ring, struct error *err)
 {
 	struct opening *o = &r->opening;
 	const struct rings_config *c = &o->config;

@@ -100,3 +100,6 @@ struct rings {
 	struct ring_pace pace; /* of the readings */
 	char note[256];
 };
+
+/* Opens all events of a ring, and maps it if needed. Offline CPUs are left out. */
+int rings_open_ring(struct rings *r, struct ring *ring, struct error *err);

@@ -186,7 +186,9 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	JAVA_LOSSES(X)                                                                             \
 	JAVASCRIPT_LOSSES(X)                                                                       \
 	X(STACK_GUESSED, NOTE, "stack-guessed",                                                    \
-	  "stacks with callers that assay guessed: their code has no unwind table")
+	  "stacks with callers that assay guessed: their code has no unwind table")                \
+	X(THREADS_BEGUN, NOTE, "threads-begun",                                                    \
+	  "threads that began while counters were opened: they may lack samples")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -50,26 +50,6 @@ bool is_command_target(const struct recorder_config *c)
 	return c->argv && !c->whole_machine && !c->cgroup && !has_pid_target(c);
 }
 
-static int find_threads(struct recorder *r, struct error *err)
-{
-	const struct recorder_config *c = r->config;
-
-	for (size_t i = 0; i < c->pids->n; i++)
-		if (proc_list_threads("/proc", c->pids->data[i], &r->tids) < 0)
-			return error_set(err, -ESRCH, "no process %d", c->pids->data[i]);
-	for (size_t i = 0; i < c->tids->n; i++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), "/proc/%d", c->tids->data[i]);
-		if (access(path, F_OK) < 0)
-			return error_set(err, -ESRCH, "no thread %d", c->tids->data[i]);
-		vec_push(&r->tids, c->tids->data[i]);
-	}
-	if (is_command_target(c))
-		vec_push(&r->tids, (int32_t)r->child.pid);
-	return 0;
-}
-
 static int open_cgroup(struct recorder *r, struct error *err)
 {
 	if (!r->config->cgroup)
@@ -613,6 +593,8 @@ static int start_counting(struct recorder *r, struct error *err)
 	bool is_listed = c->pids->n || c->tids->n;
 	int e = 0;
 
+	if (r->n_begun)
+		pipeline_lose(r->pipeline, LOSS_THREADS_BEGUN, UINT32_MAX, r->n_begun);
 	if (is_command && !c->in_kernel)
 		recorder_begin_account(r);
 	if (r->heap)
@@ -669,10 +651,10 @@ int recorder_start(struct recorder *r, struct error *err)
 	if ((e = reason_refuse_proc(NULL, err)) < 0 || (e = block_signals(r, err)) < 0 ||
 	    (e = choose_cpus(r, err)) < 0 || (e = open_cgroup(r, err)) < 0 ||
 	    (e = open_heap(r, err)) < 0 || (e = start_child(r, err)) < 0 ||
-	    (e = find_threads(r, err)) < 0 || (e = watch_cpus(r, err)) < 0 ||
+	    (e = recorder_find_threads(r, err)) < 0 || (e = watch_cpus(r, err)) < 0 ||
 	    (e = watch_control(r, err)) < 0 || (e = recorder_plan_trace(r, err)) < 0 ||
-	    (e = open_rings(r, err)) < 0 || (e = recorder_open_trace(r, err)) < 0 ||
-	    (e = load_sampler(r, err)) < 0)
+	    (e = open_rings(r, err)) < 0 || (e = recorder_settle_threads(r, err)) < 0 ||
+	    (e = recorder_open_trace(r, err)) < 0 || (e = load_sampler(r, err)) < 0)
 		return e;
 	if (!r->config->raw && !r->config->continues)
 		was_renamed = session_dir_make_room(r->config->dir, err);

@@ -30,6 +30,7 @@ struct recorder {
 	struct cpu_list cpus; /* profiled ones, also if they come online later */
 	uint32_t n_online;
 	struct pid_list tids; /* all profiled threads */
+	uint64_t n_begun;     /* threads that may lack counters (recorder_settle_threads()) */
 	struct child child;
 	bool has_child, child_runs;
 	int cgroup_fd, signal_fd;
@@ -77,6 +78,15 @@ struct recorder {
 
 /* Opens everything and begins to count; on failure the session's place is unchanged. */
 int recorder_start(struct recorder *r, struct error *err);
+
+/* recorder_threads.c */
+int recorder_find_threads(struct recorder *r, struct error *err);
+
+/*
+ * Behind the rings: opens them again if threads began meanwhile, until none does. If that does not
+ * end, the last of these threads count as LOSS_THREADS_BEGUN.
+ */
+int recorder_settle_threads(struct recorder *r, struct error *err);
 
 /* Opens a pipeline into `dir`, or turns the present one to it. */
 int recorder_open_session(struct recorder *r, const char *dir, struct error *err);

@@ -204,9 +204,45 @@ static void a_storm_of_samples_is_polled_for_as_long_as_it_lasts(void **state)
 	assert_false(naps_after(&p, &now_ns, 40, 0));
 }
 
+/* A thread that began meanwhile could have events of both lists. */
+static void threads_that_are_opened_again_have_their_new_events_alone(void **state)
+{
+	static const struct counter_sources sources;
+	const int32_t former[] = { 7 }, now[] = { 7, 8 };
+	struct rings_config c = {
+		.backend = &fx.backend,
+		.counters = &fx.counters,
+		.sources = &sources,
+		.cpus = &fx.cpus,
+		.tids = former,
+		.n_tids = 1,
+		.cgroup_fd = -1,
+		.with_callchain = true,
+		.inherit = true,
+	};
+	int n_enabled = 0;
+
+	(void)state;
+	assert_int_equal(rings_open(&c, &fx.rings, &fx.err), 0);
+	assert_int_equal(fx.perf.n, 4); /* side band and counter of two CPUs */
+	assert_int_equal(rings_open_again(fx.rings, now, 2, &fx.err), 0);
+	assert_int_equal(rings_enable(fx.rings, &fx.err), 0);
+	for (int i = 0; i < fx.perf.n; i++) {
+		const struct fake_event *e = &fx.perf.events[i];
+
+		assert_int_equal(e->is_enabled, i >= 4);
+		assert_int_equal(e->is_open, i >= 4 || e->page);
+		n_enabled += e->is_enabled;
+	}
+	assert_int_equal(n_enabled, 8);
+	write_sample(1, 100, 0x1000, 0);
+	assert_non_null(strstr(drained(UINT64_MAX), "cpu1 41/42 sample"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(threads_that_are_opened_again_have_their_new_events_alone),
 		TEST(lost_samples_are_distinguished_from_lost_side_band),
 		TEST(a_counters_own_count_is_beside_its_samples),
 		TEST(a_clock_tells_the_samples_that_were_never_taken),
