@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/end_signals.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
@@ -257,7 +258,7 @@ static int ship_to(const struct ship_args *args, struct ship_config *config, con
 		.certificate = args->certificate,
 		.key = args->key,
 		.labels = labels,
-		.stops = ship_stops,
+		.stops = end_signals_came,
 	};
 	const struct ship_post_config post_to = { .to = args->to,
 						  .host = config->host,
@@ -266,7 +267,7 @@ static int ship_to(const struct ship_args *args, struct ship_config *config, con
 						  .ca = args->ca,
 						  .certificate = args->certificate,
 						  .key = args->key,
-						  .stops = ship_stops };
+						  .stops = end_signals_came };
 	cleanup(gateway_free_at_exit) struct gateway *gateway = NULL;
 	cleanup(ship_post_free_at_exit) struct ship_post *post = NULL;
 	int r = args->join_file && is_gateway(args->to) ? file_mkdirs(state, 0700, err) : 0;
@@ -313,7 +314,7 @@ static int ship_run(const struct command *self, int argc, char **argv)
 {
 	struct ship_args args = { 0 };
 	struct option_list operands = { 0 };
-	struct ship_config config = { .history = DEFAULT_HISTORY, .stops = ship_stops };
+	struct ship_config config = { .history = DEFAULT_HISTORY, .stops = end_signals_came };
 	struct buf labels = { 0 };
 	struct error err = { 0 };
 	cleanup(free_at_exit) char *fleet = NULL;
@@ -321,7 +322,7 @@ static int ship_run(const struct command *self, int argc, char **argv)
 	char hostname[FLEET_HOST_MAX + 1] = "";
 	int status = command_begin(self, false, argc, argv, &args, &operands), r;
 	const struct kubelet_config to_ask = { args.kubelet, args.kubelet_token, args.kubelet_ca,
-					       ship_stops };
+					       end_signals_came };
 
 	if (status < 0) {
 		gethostname(hostname, sizeof(hostname) - 1);
@@ -341,7 +342,7 @@ static int ship_run(const struct command *self, int argc, char **argv)
 			mallopt(M_TRIM_THRESHOLD, SHIP_MAPPED_BYTES);
 			parser_use_children(SHIP_PARSER_BYTES);
 			parser_be_modest();
-			ship_end_at_signals();
+			end_signals_catch();
 			r = args.dry_run ? ship_dry(&args, &config, buf_cstr(&labels), &err)
 					 : ship_to(&args, &config, buf_cstr(&labels), &err);
 			status = r < 0 ? EXIT_FAILED : EXIT_OK;

@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/end_signals.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
@@ -30,36 +29,6 @@
 
 /* With --once: names take so long at most. */
 #define NAMES_ONCE_S 86400.0
-
-static volatile sig_atomic_t ship_is_over;
-
-static void end_ship(int signal)
-{
-	(void)signal;
-	ship_is_over = 1;
-}
-
-bool ship_stops(void)
-{
-	return ship_is_over;
-}
-
-void ship_end_at_signals(void)
-{
-	const struct sigaction on_end = { .sa_handler = end_ship };
-
-	sigaction(SIGINT, &on_end, NULL);
-	sigaction(SIGTERM, &on_end, NULL);
-}
-
-static void wait_for(double seconds)
-{
-	const struct timespec t = { .tv_sec = (time_t)seconds,
-				    .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) };
-
-	if (!ship_is_over)
-		nanosleep(&t, NULL); /* a signal ends it */
-}
 
 /* Full jitter: any time up to the limit, so that hosts that failed together come back apart. */
 static double retry_after(double *limit_s)
@@ -229,14 +198,14 @@ static void send_names(const struct ship_rounds *rs, double seconds)
 	uint64_t end = clock_monotonic_ns() + (uint64_t)(seconds * 1e9), now, wait = 0;
 	struct error err = { 0 };
 
-	while (!ship_is_over && (now = clock_monotonic_ns()) < end) {
+	while (!end_signals_came() && (now = clock_monotonic_ns()) < end) {
 		if (!rs->names)
 			wait = UINT64_MAX;
 		else if (ship_names_step(rs->names, &wait, &err) < 0)
 			log_warning("names are not sent: %s", err.text);
 		if (wait == UINT64_MAX && rs->once)
 			return;
-		wait_for((double)MIN(wait, end - now) / 1e9);
+		end_signals_wait((double)MIN(wait, end - now) / 1e9);
 	}
 }
 
@@ -279,7 +248,7 @@ int ship_rounds_run(struct ship_rounds *rs, struct error *err)
 	rs->limit_s = RETRY_FIRST_S;
 	rs->is_first = true;
 	rs->state.expired = rs->status.expired; /* a new process goes on counting */
-	while (!ship_is_over) {
+	while (!end_signals_came()) {
 		struct ship_result result;
 		int r = one_round(rs, &result, err);
 
@@ -297,7 +266,7 @@ int ship_rounds_run(struct ship_rounds *rs, struct error *err)
 			continue;
 		/* Once: a busy server gets the rest, as long as it takes blocks. */
 		if (r == -EBUSY && rs->once && (rs->gateway || rs->post) && rs->n_sent) {
-			wait_for(time_until_next(rs, r));
+			end_signals_wait(time_until_next(rs, r));
 			continue;
 		}
 		if (r < 0 && is_final(rs, r))
@@ -315,7 +284,7 @@ int ship_rounds_run(struct ship_rounds *rs, struct error *err)
 		if (r < 0)
 			log_warning("%s; assay tries again", err->text);
 		if (r < 0)
-			wait_for(time_until_next(rs, r));
+			end_signals_wait(time_until_next(rs, r));
 		else
 			send_names(rs, time_until_next(rs, r));
 	}

@@ -2,7 +2,7 @@
 /*
  * The rounds of `assay ship`: it looks at the history, sends what is final, tells the daemon how
  * far it is, and waits. After a failure it waits for a random time, or as long as a server asks
- * for. One thread.
+ * for. A signal ends it (base/end_signals.h). One thread.
  */
 #pragma once
 
@@ -16,12 +16,6 @@ struct error;
 struct ship;
 struct ship_names;
 struct ship_post;
-
-/* SIGINT and SIGTERM end the rounds, and the request that is on its way. */
-void ship_end_at_signals(void);
-
-/* Whether such a signal came. */
-bool ship_stops(void);
 
 struct ship_rounds {
 	struct ship *ship, *leaves;   /* leaves: of addresses; NULL: none are sent */

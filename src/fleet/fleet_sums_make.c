@@ -527,12 +527,12 @@ static int64_t make_round(struct maker *m, size_t from, size_t to, struct error 
 	return r < 0 ? r : (int64_t)(i - from);
 }
 
-static void make_all(struct maker *m, const volatile sig_atomic_t *is_over)
+static void make_all(struct maker *m, bool (*stops)(void))
 {
 	struct error why = { 0 };
 	int64_t n = 0;
 
-	for (size_t from = 0; from < m->parts.n && !(is_over && *is_over); from += (size_t)n) {
+	for (size_t from = 0; from < m->parts.n && !(stops && stops()); from += (size_t)n) {
 		size_t to = from + 1;
 
 		while (to < m->parts.n &&
@@ -547,7 +547,7 @@ static void make_all(struct maker *m, const volatile sig_atomic_t *is_over)
 	}
 }
 
-int fleet_sums_make(const char *fleet, const volatile sig_atomic_t *is_over, struct sums_made *out,
+int fleet_sums_make(const char *fleet, bool (*stops)(void), struct sums_made *out,
 		    struct error *err)
 {
 	struct maker m = { .fleet = fleet, .made = out };
@@ -557,7 +557,7 @@ int fleet_sums_make(const char *fleet, const volatile sig_atomic_t *is_over, str
 	r = maker_clean(&m, err);
 	r = r < 0 ? r : list_parts(&m, err);
 	if (r >= 0)
-		make_all(&m, is_over);
+		make_all(&m, stops);
 	vec_foreach (&m.parts, part)
 		free(part->host);
 	vec_fini(&m.parts);

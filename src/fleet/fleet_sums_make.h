@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,9 +24,9 @@ int fleet_sums_lock(const char *fleet, uint32_t wait_ms, struct error *err);
 
 /*
  * Removes sums that do not count, and makes those that are missing. Under the lock. A part that
- * can't be read is left out. *is_over: set by a signal, it ends between two sums. NULL: never.
+ * can't be read is left out. stops(): whether to end, asked between two sums. NULL: never.
  */
-int fleet_sums_make(const char *fleet, const volatile sig_atomic_t *is_over, struct sums_made *out,
+int fleet_sums_make(const char *fleet, bool (*stops)(void), struct sums_made *out,
 		    struct error *err);
 
 /*

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/build_id.h"
+#include "base/end_signals.h"
 #include "base/error.h"
 #include "base/intmap.h"
 #include "base/mem.h"
@@ -320,6 +321,30 @@ static void modules_are_read_line_by_line(void **state)
 	assert_int_equal(strlen(m.name), PROC_MODULE_NAME - 1);
 }
 
+/* A signal that came before the wait is let through by the wait. */
+static void a_wait_ends_by_a_signal_at_any_moment(void **state)
+{
+	sigset_t mask, after;
+
+	(void)state;
+	end_signals_catch();
+	end_signals_wait(0.001);
+	assert_false(end_signals_came());
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	assert_int_equal(pthread_sigmask(SIG_BLOCK, &mask, NULL), 0);
+	raise(SIGTERM);
+	assert_false(end_signals_came());
+	end_signals_wait(100000);
+	assert_true(end_signals_came());
+	end_signals_wait(100000);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	assert_true(sigismember(&after, SIGTERM));
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+	pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +360,7 @@ int main(void)
 		cmocka_unit_test(keys_that_collide_for_everybody_do_not_collide_in_a_map),
 		cmocka_unit_test(a_build_id_comes_back_from_hex),
 		cmocka_unit_test(modules_are_read_line_by_line),
+		cmocka_unit_test(a_wait_ends_by_a_signal_at_any_moment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

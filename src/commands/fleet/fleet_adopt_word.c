@@ -2,12 +2,11 @@
 /* assay fleet adopt: profiles that programs push become blocks of a host. */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/end_signals.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
@@ -22,19 +21,6 @@
 #include "store/history/pushed_names.h"
 
 #define PARSER_BYTES ((uint64_t)512 << 20)
-
-static volatile sig_atomic_t adopt_is_over;
-
-static void end_adopt(int signal)
-{
-	(void)signal;
-	adopt_is_over = 1;
-}
-
-static bool adopt_stops(void)
-{
-	return adopt_is_over;
-}
 
 /* Of the last round: each part, and each refusal, has one warning. */
 struct adopt_warned {
@@ -97,10 +83,8 @@ static int check_fleet(const char *fleet, struct error *err)
 int fleet_adopt_run(const struct fleet_args *args, const struct option_list *operands,
 		    struct error *err)
 {
-	const struct sigaction on_end = { .sa_handler = end_adopt };
-	const struct timespec pause =
-		timespec_of_ns((uint64_t)(args->interval_s * (double)NS_PER_SECOND));
-	struct fleet_adopt_config config = { .max_bytes = args->push_bytes, .stops = adopt_stops };
+	struct fleet_adopt_config config = { .max_bytes = args->push_bytes,
+					     .stops = end_signals_came };
 	struct fleet_adopt *a;
 	struct adopt_warned warned = { 0 };
 	int r;
@@ -116,18 +100,16 @@ int fleet_adopt_run(const struct fleet_args *args, const struct option_list *ope
 	r = r < 0 ? r : check_fleet(config.fleet, err);
 	if (r < 0)
 		return r;
-	sigaction(SIGINT, &on_end, NULL);
-	sigaction(SIGTERM, &on_end, NULL);
+	end_signals_catch();
 	parser_use_children(PARSER_BYTES);
 	a = fleet_adopt_new(&config);
 	r = args->follow ? 0 : adopt_once(a, &config, &warned, err);
-	while (args->follow && !adopt_is_over) {
+	while (args->follow && !end_signals_came()) {
 		struct error why = { 0 };
 
-		if (adopt_once(a, &config, &warned, &why) < 0 && !adopt_is_over)
+		if (adopt_once(a, &config, &warned, &why) < 0 && !end_signals_came())
 			log_warning("pushed profiles: %s", why.text);
-		if (!adopt_is_over)
-			nanosleep(&pause, NULL); /* a signal ends it */
+		end_signals_wait(args->interval_s);
 	}
 	fleet_adopt_free(a);
 	return r < 0 ? r : EXIT_OK;

@@ -2,13 +2,13 @@
 /* assay fleet load, and assay fleet rebuild: the directory of a fleet into ClickHouse. */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/end_signals.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -22,19 +22,6 @@
 #include "fleet/fleet_store.h"
 #include "fleet/load_state.h"
 #include "open/input.h"
-
-static volatile sig_atomic_t load_is_over;
-
-static void end_load(int signal)
-{
-	(void)signal;
-	load_is_over = 1;
-}
-
-static bool load_stops(void)
-{
-	return load_is_over;
-}
 
 static void warn_of_load(const char *sentence)
 {
@@ -67,14 +54,6 @@ static void print_load(const struct fleet_load_result *r)
 			 plural_s(r->n_named));
 }
 
-static void catch_end_of_load(void)
-{
-	const struct sigaction on_end = { .sa_handler = end_load };
-
-	sigaction(SIGINT, &on_end, NULL);
-	sigaction(SIGTERM, &on_end, NULL);
-}
-
 static int load_once(struct fleet_load_config *config, struct fleet_load_result *result,
 		     struct error *err)
 {
@@ -84,7 +63,7 @@ static int load_once(struct fleet_load_config *config, struct fleet_load_result 
 	if (r < 0)
 		return r;
 	config->symbols = input_symbolizer(in, config->fleet, NULL);
-	config->stops = load_stops;
+	config->stops = end_signals_came;
 	config->warn = warn_of_load;
 	r = fleet_load(config, result, err);
 	symbolizer_free(config->symbols);
@@ -96,7 +75,7 @@ static int load_fleet(struct fleet_load_config *config, struct error *err)
 	struct fleet_load_result result = { 0 };
 	int r;
 
-	catch_end_of_load();
+	end_signals_catch();
 	r = load_once(config, &result, err);
 	print_load(&result);
 	return r < 0 ? r : result.n_left_out ? EXIT_FAILED : EXIT_OK;
@@ -107,7 +86,7 @@ static int open_clickhouse(const struct fleet_args *args, struct clickhouse **ou
 {
 	const struct clickhouse_options options = { .urls = args->clickhouse,
 						    .login = args->login,
-						    .stops = load_stops };
+						    .stops = end_signals_came };
 
 	if (!args->clickhouse)
 		return error_set(err, -EINVAL, "--clickhouse URL,… is missing");
@@ -194,14 +173,14 @@ static double follow_round(struct follow *f)
 		follow_forget(f);
 	r = follow_load(f, &err);
 	f->state.round_s = clock_wall_ns() / NS_PER_SECOND;
-	f->state.error = r < 0 && !load_is_over ? err.text : "";
+	f->state.error = r < 0 && !end_signals_came() ? err.text : "";
 	if (r >= 0) {
 		if (f->state.n_failures)
 			log_info("ClickHouse takes blocks again");
 		f->state.n_failures = 0;
 		f->state.success_s = f->state.round_s;
 		f->limit_s = 1;
-	} else if (!load_is_over) {
+	} else if (!end_signals_came()) {
 		if (!f->state.n_failures++)
 			log_warning("%s; blocks wait in %s", err.text, f->fleet);
 		follow_forget(f);
@@ -217,15 +196,9 @@ static int follow_fleet(const struct fleet_args *args, const char *fleet)
 {
 	struct follow f = { .args = args, .fleet = fleet, .limit_s = 1 };
 
-	catch_end_of_load();
-	while (!load_is_over) {
-		double s = follow_round(&f);
-		const struct timespec t = { .tv_sec = (time_t)s,
-					    .tv_nsec = (long)((s - (double)(time_t)s) * 1e9) };
-
-		if (!load_is_over)
-			nanosleep(&t, NULL); /* a signal ends it */
-	}
+	end_signals_catch();
+	while (!end_signals_came())
+		end_signals_wait(follow_round(&f));
 	fleet_load_memory_free(f.memory);
 	return EXIT_OK;
 }

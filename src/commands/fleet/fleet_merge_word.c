@@ -6,12 +6,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/end_signals.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -35,14 +34,6 @@ static const struct retention_policy merge_policy = {
 		   [LEVEL_DAYS] = { 30 * DAY_S, 7 * DAY_S, 0, 0 } },
 	.joins = true,
 };
-
-static volatile sig_atomic_t merge_is_over;
-
-static void end_merge(int signal)
-{
-	(void)signal;
-	merge_is_over = 1;
-}
 
 /*
  * ClickHouse takes single blocks: what it may not have stays. The age of parts that
@@ -120,7 +111,7 @@ static int merge_blocks(const char *fleet, bool has_sums, const struct retention
 	struct history_names hosts = { 0 };
 	int r = fleet_hosts(fleet, &hosts, err);
 
-	for (size_t i = 0; i < hosts.n && r >= 0 && !merge_is_over; i++)
+	for (size_t i = 0; i < hosts.n && r >= 0 && !end_signals_came(); i++)
 		merge_host(fleet, hosts.data[i], has_sums, policy, sum);
 	history_names_fini(&hosts);
 	return r;
@@ -133,7 +124,7 @@ static void make_sums(const char *fleet)
 	struct error err = { 0 };
 	cleanup(close_at_exit) int lock = fleet_sums_lock(fleet, 0, &err);
 
-	if (lock < 0 || fleet_sums_make(fleet, &merge_is_over, &made, &err) < 0)
+	if (lock < 0 || fleet_sums_make(fleet, end_signals_came, &made, &err) < 0)
 		log_warning("the hosts are not added up: %s", err.text);
 	if (made.n_made)
 		log_info("%" PRIu32 " part%s of hosts %s added up", made.n_parts,
@@ -156,7 +147,7 @@ static int merge_fleet(const char *fleet, struct error *err)
 		log_info("%" PRIu32 " %s %" PRIu32 " now; %.1f MB are %.1f MB", sum.n_merged,
 			 plural(sum.n_merged, "block or part is", "blocks and parts are"),
 			 sum.n_made, (double)sum.bytes_before / 1e6, (double)sum.bytes_after / 1e6);
-	if (r >= 0 && !merge_is_over)
+	if (r >= 0 && !end_signals_came())
 		make_sums(fleet);
 	retain_warn_of_parts(&sum);
 	return r;
@@ -165,20 +156,16 @@ static int merge_fleet(const char *fleet, struct error *err)
 int fleet_merge_run(const struct fleet_args *args, const struct option_list *operands,
 		    struct error *err)
 {
-	const struct sigaction on_end = { .sa_handler = end_merge };
-	const struct timespec interval = { .tv_sec = (time_t)args->interval_s };
 	const char *fleet;
 	int r = fleet_operand(operands, &fleet, err);
 
-	sigaction(SIGINT, &on_end, NULL);
-	sigaction(SIGTERM, &on_end, NULL);
+	end_signals_catch();
 	if (r < 0 || !args->follow)
 		return r < 0 ? r : (r = merge_fleet(fleet, err)) < 0 ? r : EXIT_OK;
-	while (!merge_is_over) {
+	while (!end_signals_came()) {
 		if (merge_fleet(fleet, err) < 0)
 			log_warning("%s", err->text);
-		if (!merge_is_over)
-			nanosleep(&interval, NULL); /* a signal ends it */
+		end_signals_wait(args->interval_s);
 	}
 	return EXIT_OK;
 }
