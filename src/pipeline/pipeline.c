@@ -512,6 +512,11 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 	return p;
 }
 
+int pipeline_begin(struct pipeline *p, uint64_t wall_ns, uint64_t ns, struct error *err)
+{
+	return p->ops->begin ? p->ops->begin(p->store, wall_ns, ns, err) : 0;
+}
+
 /* `n`: the samples that the store could not write so far. */
 static void count_unwritten(struct pipeline *p, uint64_t n)
 {

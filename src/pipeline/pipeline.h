@@ -41,6 +41,9 @@ struct pipeline_config {
 
 struct pipeline *pipeline_open(const struct pipeline_config *config, struct error *err);
 
+/* The session begins at this moment, and not when it was opened: before the first sample. */
+int pipeline_begin(struct pipeline *p, uint64_t wall_ns, uint64_t ns, struct error *err);
+
 struct event_sink *pipeline_sink(struct pipeline *p);
 
 /* Samples that their source has resolved and added up: all of them agree in every field here. */

@@ -581,6 +581,14 @@ static int read_running(struct recorder *r, struct error *err)
 	return e < 0 ? error_errno(err, e, "cannot read the processes in /proc") : 0;
 }
 
+/* Nothing counts before this moment. What was done since the session was opened is no part of it.
+ */
+static int begin_session(struct recorder *r, struct error *err)
+{
+	r->start_ns = clock_monotonic_ns();
+	return pipeline_begin(r->pipeline, clock_wall_ns(), r->start_ns, err);
+}
+
 /*
  * Running processes are read from /proc after the side band has begun, so that no process is
  * missed. Samples begin after that: a busy machine may need seconds for it, and nothing reads the
@@ -610,10 +618,14 @@ static int start_counting(struct recorder *r, struct error *err)
 		e = follow_sampler(r, err);
 	if (!e && !is_command && !is_listed)
 		e = rings_enable_side_band(r->rings, err);
+	if (!e && r->heap)
+		e = begin_session(r, err);
 	if (!e)
 		e = attach_heap(r, err);
 	if (!e)
 		e = read_running(r, err);
+	if (!e && !r->heap)
+		e = begin_session(r, err);
 	if (e < 0)
 		return e;
 	if (!is_command || c->in_kernel)

@@ -126,6 +126,10 @@ static void append_text_block(struct store *s, enum block_kind kind, const struc
 
 	pack_bytes(s->encoder.packer, &sections[SECTION_NAMES], text->data, text->len);
 	block_fill_names(&sections[SECTION_NAMES]);
+	while (kind == BLOCK_INFO && sections[SECTION_NAMES].len < s->least_info)
+		buf_u8(&sections[SECTION_NAMES], 0);
+	if (kind == BLOCK_INFO)
+		s->least_info = sections[SECTION_NAMES].len;
 	append_block(s, &h, sections);
 	buf_fini(&sections[SECTION_NAMES]);
 }
@@ -492,6 +496,7 @@ static int native_open(const char *dir, const struct session_info *info,
 		s->writer = segment_writer_new(s->dir, &s->sharing, info->writes_behind);
 		native_begin_out(s);
 		r = native_write_out(s, err);
+		s->empty_bytes = s->size_bytes;
 	}
 	if (r < 0) {
 		store_free(s);
@@ -648,6 +653,7 @@ const struct store_ops native_store = {
 	.name = "native",
 	.help = "assay's own segments",
 	.open = native_open,
+	.begin = native_begin,
 	.add = native_add,
 	.lose = native_lose,
 	.name_code = native_name_code,

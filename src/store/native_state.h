@@ -44,6 +44,8 @@ struct store {
 	uint32_t number;             /* of the segment */
 	uint32_t merged;             /* enum separation */
 	uint64_t size_bytes;         /* of the segment's file, up to its last whole block */
+	uint64_t empty_bytes;        /* the same of the session without blocks */
+	size_t least_info;           /* bytes of INFO's section: it never shrinks */
 	uint64_t delivered;          /* as in struct block_header */
 
 	struct segment_tables tables;
@@ -75,6 +77,9 @@ void native_begin_out(struct store *s);
 
 /* Writes s->out behind the last whole block. On failure the file is unchanged. */
 int native_write_out(struct store *s, struct error *err);
+
+/* store_ops.begin */
+int native_begin(struct store *s, uint64_t wall_ns, uint64_t ns, struct error *err);
 
 /* Write the open block, and the open group. Afterwards they are empty, written or lost. */
 int native_flush_block(struct store *s, struct error *err);

@@ -160,6 +160,13 @@ struct store_ops {
 		    struct store **out, struct error *err);
 
 	/*
+	 * The recording begins now, and not when open() was called: moves the session's start,
+	 * before the first sample. If blocks are written already, the start stays. NULL: it always
+	 * does.
+	 */
+	int (*begin)(struct store *s, uint64_t wall_ns, uint64_t ns, struct error *err);
+
+	/*
 	 * Adds a sample. Allocates only for new names, nodes or classes. Within a block, times may
 	 * go backwards.
 	 */

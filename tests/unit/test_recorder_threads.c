@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A recording of a real process that begins threads while its counters are opened. */
+/*
+ * The beginning of a recording of a real process: threads that begin while its counters are opened,
+ * and the start of the session.
+ */
 #include "folder.h"
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "collect/cpu_list.h"
 #include "counter/sources.h"
 #include "record/recorder.h"
 #include "store/native.h"
+#include "store/session.h"
 
 struct opened {
 	int fd, tid, cpu;
@@ -23,7 +29,9 @@ static struct world {
 	int ask[2], answer[2]; /* for another thread */
 	int left;              /* threads that shall begin while counters are opened */
 	struct cpu_list cpus;
-	VEC(struct opened) opened; /* counters */
+	VEC(struct opened) opened;                 /* counters */
+	uint64_t side_band_ns, counting_ns;        /* when the first of each was switched on */
+	uint64_t start_ns, length_ns, duration_ns; /* of the session; as reported */
 	uint64_t losses;
 	size_t n_threads, n_whole; /* at the first turn: of the process; with a counter a CPU */
 	bool has_ticked;
@@ -60,19 +68,37 @@ static void begin_thread(void)
 static int open_and_note(void *context, struct perf_event_attr *attr, int pid, int cpu,
 			 int group_fd, unsigned long flags)
 {
-	bool is_counter = attr->config != PERF_COUNT_SW_DUMMY;
+	bool counts = attr->config != PERF_COUNT_SW_DUMMY;
 	int fd;
 
 	(void)context;
 	/* a thread that has the events of all other CPUs from its parent */
-	if (is_counter && pid == w.pid && cpu == (int)w.cpus.data[w.cpus.n - 1] && w.left) {
+	if (counts && pid == w.pid && cpu == (int)w.cpus.data[w.cpus.n - 1] && w.left) {
 		w.left--;
 		begin_thread();
 	}
 	fd = perf_system.open(perf_system.context, attr, pid, cpu, group_fd, flags);
-	if (fd >= 0 && is_counter)
+	if (fd >= 0 && counts)
 		vec_push(&w.opened, (struct opened){ fd, pid, cpu });
 	return fd;
+}
+
+static bool is_counter(int fd)
+{
+	vec_foreach (&w.opened, o)
+		if (o->fd == fd)
+			return true;
+	return false;
+}
+
+static int control_and_note(void *context, int fd, unsigned long request, void *arg)
+{
+	uint64_t *first = is_counter(fd) ? &w.counting_ns : &w.side_band_ns;
+
+	(void)context;
+	if (request == PERF_EVENT_IOC_ENABLE && !*first)
+		*first = clock_monotonic_ns();
+	return perf_system.control(perf_system.context, fd, request, arg);
 }
 
 static void close_and_note(void *context, int fd)
@@ -123,6 +149,16 @@ static int on_tick(void *context, struct recorder *r, uint64_t now_ns, struct er
 	return 0;
 }
 
+static void read_times(void)
+{
+	struct session *s;
+
+	assert_int_equal(session_open("session", &s, NULL), 0);
+	w.start_ns = s->info.start_ns;
+	w.length_ns = s->end.end_ns - s->info.start_ns;
+	session_close(s);
+}
+
 static void record_target(void)
 {
 	static const struct counter_sources sources;
@@ -152,12 +188,15 @@ static void record_target(void)
 	struct error err = { 0 };
 
 	backend.open = open_and_note;
+	backend.control = control_and_note;
 	backend.close = close_and_note;
 	vec_push(&pids, (int32_t)w.pid);
 	assert_int_equal(counter_parse(&sources, "cpu-clock:u", &rate, &counters, &err), 0);
 	if (recorder_run(&config, &result, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_true(w.has_ticked);
+	read_times();
+	w.duration_ns = result.duration_ns;
 	counters_fini(&counters);
 	vec_fini(&pids);
 	file_remove_tree("session", NULL);
@@ -228,6 +267,16 @@ static void threads_that_never_stop_to_begin_are_counted(void **state)
 	assert_int_equal(w.losses, 1); /* the last one */
 }
 
+static void a_session_starts_with_its_counters(void **state)
+{
+	(void)state;
+	skip_without_counters();
+	record_target();
+	assert_true(w.side_band_ns && w.side_band_ns < w.start_ns);
+	assert_true(w.start_ns <= w.counting_ns);
+	assert_int_equal(w.length_ns, w.duration_ns);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -235,6 +284,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(threads_that_begin_while_counters_are_opened_have_all_counters),
 		TEST(threads_that_never_stop_to_begin_are_counted),
+		TEST(a_session_starts_with_its_counters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,53 @@ static void what_is_written_is_read(void **state)
 	world_fini(&w);
 }
 
+static void a_session_starts_when_its_recording_begins(void **state)
+{
+	struct world w;
+	struct session *s;
+
+	(void)state;
+	world_init(&w);
+	native_store.lose(w.store, LOSS_RING_FULL, 1, 3);
+	assert_int_equal(native_store.begin(w.store, 1700000003 * SECOND, 103 * SECOND, &w.err), 0);
+	add(&w, 104 * SECOND, 1, w.bin, 0x1000);
+	assert_int_equal(native_store.flush(w.store, UINT64_MAX, &w.err), 0);
+	/* too late, for readers have seen it */
+	assert_int_equal(native_store.begin(w.store, 1700000005 * SECOND, 105 * SECOND, &w.err), 0);
+	close_world(&w);
+	assert_int_equal(session_open(w.path, &s, &w.err), 0);
+	assert_int_equal(s->info.start_wall_ns, 1700000003 * SECOND);
+	assert_int_equal(s->info.start_ns, 103 * SECOND);
+	assert_string_equal(s->info.command, test_info.command);
+	assert_string_equal(s->info.counters[1].spec, "faults:100:0:0:1");
+	assert_int_equal(s->segments[0]->n_blocks, 1);
+	assert_int_equal(s->segments[0]->blocks[0].losses[0].n, 3);
+	session_close(s);
+	world_fini(&w);
+}
+
+/* The text with another start is packed in another way, and may be shorter. */
+static void nothing_of_a_former_start_is_left_behind(void **state)
+{
+	struct world w;
+	struct session *s;
+	uint64_t ns = 0;
+
+	(void)state;
+	world_init(&w);
+	srand(2);
+	for (int i = 0; i < 100; i++) {
+		ns = i % 2 ? 0x0101010101010101 : (uint64_t)rand() << 26 | (uint64_t)rand();
+		assert_int_equal(native_store.begin(w.store, ns, ns, &w.err), 0);
+		assert_int_equal(session_open(w.path, &s, &w.err), 0);
+		assert_int_equal(s->warnings.n, 0);
+		assert_int_equal(s->info.start_ns, ns);
+		session_close(s);
+	}
+	close_world(&w);
+	world_fini(&w);
+}
+
 static void many_segments_hold_every_sample(void **state)
 {
 	struct world w;
@@ -593,6 +640,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read),
+		cmocka_unit_test(a_session_starts_when_its_recording_begins),
+		cmocka_unit_test(nothing_of_a_former_start_is_left_behind),
 		cmocka_unit_test(many_segments_hold_every_sample),
 		cmocka_unit_test(a_session_says_how_large_tables_may_be),
 		cmocka_unit_test(a_block_never_spans_two_seconds),
