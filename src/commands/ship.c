@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/end_signals.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "cli/command.h"
+#include "commands/end_signals.h"
 #include "commands/opening.h"
 #include "commands/ship_dry.h"
 #include "commands/ship_post.h"

@@ -10,12 +10,12 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
-#include "base/end_signals.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/plural.h"
+#include "commands/end_signals.h"
 #include "commands/ship_post.h"
 #include "commands/ship_words.h"
 #include "fleet/gateway.h"

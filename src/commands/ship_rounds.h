@@ -2,7 +2,7 @@
 /*
  * The rounds of `assay ship`: it looks at the history, sends what is final, tells the daemon how
  * far it is, and waits. After a failure it waits for a random time, or as long as a server asks
- * for. A signal ends it (base/end_signals.h). One thread.
+ * for. A signal ends it (commands/end_signals.h). One thread.
  */
 #pragma once
 

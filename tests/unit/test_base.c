@@ -12,7 +12,6 @@
 
 #include "base/buf.h"
 #include "base/build_id.h"
-#include "base/end_signals.h"
 #include "base/error.h"
 #include "base/intmap.h"
 #include "base/mem.h"
@@ -20,6 +19,7 @@
 #include "base/reader.h"
 #include "base/reserve.h"
 #include "base/strings.h"
+#include "commands/end_signals.h"
 
 /* ---- the reserve of memory ---- */
 

@@ -8,11 +8,11 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/end_signals.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/plural.h"
+#include "commands/end_signals.h"
 #include "commands/fleet/fleet_words.h"
 #include "commands/opening.h"
 #include "fleet/clickhouse.h"

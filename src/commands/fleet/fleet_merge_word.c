@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/end_signals.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/plural.h"
+#include "commands/end_signals.h"
 #include "commands/fleet/fleet_words.h"
 #include "commands/retain.h"
 #include "fleet/fleet_store.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/end_signals.h"
+#include "commands/end_signals.h"
 
 #include <poll.h>
 #include <pthread.h>
