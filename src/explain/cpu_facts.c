@@ -402,7 +402,7 @@ static void put_hot_function(struct cpu *c)
 		if (p->nodes.data[node].function != hot)
 			continue;
 		while (p->nodes.data[node].depth && p->nodes.data[node].function == hot)
-			node = p->nodes.data[node].parent;
+			node = gather_caller(g, node);
 		if (p->nodes.data[node].depth)
 			callers[p->nodes.data[node].function] +=
 				(double)profile_weights(p, i)[g->cpu_lane].period;

@@ -92,6 +92,17 @@ static void classify_functions(struct gather *g)
 	}
 }
 
+uint32_t gather_caller(const struct gather *g, uint32_t node)
+{
+	uint32_t caller = g->p->nodes.data[node].parent;
+	uint32_t f = g->p->nodes.data[caller].function;
+
+	if (!g->p->nodes.data[caller].depth ||
+	    image_is_cut_mark(g->p->images.data[g->p->functions.data[f].image].image))
+		return 0;
+	return caller;
+}
+
 void gather_look(const struct gather *g, uint32_t node, struct gather_stack *out)
 {
 	*out = (struct gather_stack){ .leaf = g->p->nodes.data[node].function,
@@ -99,7 +110,7 @@ void gather_look(const struct gather *g, uint32_t node, struct gather_stack *out
 				      .own = NO_INDEX };
 	for (int i = 0; i < N_KNOWN_CODES; i++)
 		out->outer[i] = NO_INDEX;
-	for (; g->p->nodes.data[node].depth; node = g->p->nodes.data[node].parent) {
+	for (; g->p->nodes.data[node].depth; node = gather_caller(g, node)) {
 		uint32_t f = g->p->nodes.data[node].function;
 		uint32_t image = g->p->functions.data[f].image;
 

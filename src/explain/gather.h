@@ -32,6 +32,12 @@ struct gather_stack {
 };
 void gather_look(const struct gather *g, uint32_t node, struct gather_stack *out);
 
+/*
+ * The node that called this one, or 0. A cut stack ends at its cut: the root that it hangs below
+ * (profile/cut_roots.h) is none of its callers, and no filter finds it by that root.
+ */
+uint32_t gather_caller(const struct gather *g, uint32_t node);
+
 /* The value of a key, as text. NULL: the function is NO_INDEX, or it has no name. */
 const char *gather_symbol(const struct gather *g, uint32_t function);
 const char *gather_image(const struct gather *g, uint32_t function);

@@ -80,7 +80,7 @@ static struct known_call find_known_call(const struct gather *g, uint32_t node)
 {
 	struct known_call call = { NO_INDEX, NO_INDEX };
 
-	for (; g->p->nodes.data[node].depth; node = g->p->nodes.data[node].parent) {
+	for (; g->p->nodes.data[node].depth; node = gather_caller(g, node)) {
 		uint32_t f = g->p->nodes.data[node].function;
 
 		if (g->wait[f] != WAIT_OTHER)

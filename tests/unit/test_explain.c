@@ -334,6 +334,7 @@ enum {
 	FUTEX,
 	WAKE,
 	UNNAMED,
+	CUT,
 	KERNEL_WAIT,  /* named by the test */
 	PROGRAM_WAIT, /* likewise */
 	N_CODES,
@@ -360,6 +361,7 @@ static const struct {
 	[FUTEX] = { "prog", IMAGE_BPF, "futex_wait" },
 	[WAKE] = { "prog", IMAGE_BPF, "try_to_wake_up" },
 	[UNNAMED] = { "anon", IMAGE_JIT, NULL },
+	[CUT] = { IMAGE_CUT_PATH, IMAGE_NAMED, NULL },
 	[KERNEL_WAIT] = { "prog", IMAGE_BPF, NULL },
 	[PROGRAM_WAIT] = { "app", IMAGE_NAMED, NULL },
 };
@@ -561,6 +563,20 @@ static void a_wait_has_its_reason_its_function_and_its_waker(void **state)
 	explained_fini(&x);
 }
 
+/* Its stack hangs below main(), where `assay report via:main` would not find it. */
+static void a_wait_with_a_cut_stack_is_in_none_of_the_functions_above_the_cut(void **state)
+{
+	struct explained x;
+
+	(void)state;
+	explained_init(&x, 2);
+	add_stack(&x, 0, 300, stack_of(HOT, MAIN));
+	add_stack(&x, 1, 700, stack_of(MAIN, WAKE, WOKEN_BY, FUTEX, MUTEX, CUT));
+	explain(&x);
+	check_fact(&x, EXPLAIN_WAIT_LOCKS, 700, 1000, "pthread_mutex_lock");
+	explained_fini(&x);
+}
+
 static void check_reason(const char *kernel_wait, const char *program_wait, enum explain_rule_id id,
 			 const char *words)
 {
@@ -682,6 +698,7 @@ int main(void)
 		cmocka_unit_test(cpu_time_is_told_apart_by_its_code),
 		cmocka_unit_test(a_path_without_a_hot_function_is_found),
 		cmocka_unit_test(a_wait_has_its_reason_its_function_and_its_waker),
+		cmocka_unit_test(a_wait_with_a_cut_stack_is_in_none_of_the_functions_above_the_cut),
 		cmocka_unit_test(a_wait_counts_for_the_rule_of_its_reason),
 		cmocka_unit_test(the_limit_of_a_control_group_is_of_all_cpus),
 		cmocka_unit_test(missing_samples_have_a_reason),
