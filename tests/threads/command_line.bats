@@ -3,6 +3,7 @@
 # The command line of a build with ThreadSanitizer. A race makes assay end with status 66, and
 # writes a report, which also tells of races in processes whose status no test sees.
 
+# shellcheck disable=SC2030,SC2031 # each test is a separate process
 load ../cli/helpers
 load ../cli/daemon
 

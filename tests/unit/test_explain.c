@@ -5,7 +5,6 @@
 #include "store_world.h"
 
 #include "base/buf.h"
-#include "explain/known_code.h"
 #include "explain/rules.h"
 #include "profile/query.h"
 #include "symbol/symbols.h"
@@ -292,31 +291,6 @@ static void amounts_have_a_unit_that_people_read(void **state)
 		assert_string_equal(buf_cstr(&text), cases[i].text);
 		buf_fini(&text);
 	}
-}
-
-/* ---- known functions ---- */
-
-static void functions_are_known_by_name(void **state)
-{
-	const char *words = "";
-
-	(void)state;
-	assert_int_equal(known_code_of("malloc", false), KNOWN_ALLOCATOR);
-	assert_int_equal(known_code_of("operator new(unsigned long)", false), KNOWN_ALLOCATOR);
-	assert_int_equal(known_code_of("_int_free.part.0", false), KNOWN_ALLOCATOR);
-	assert_int_equal(known_code_of("mallocator", false), KNOWN_NONE);
-	assert_int_equal(known_code_of("malloc", true), KNOWN_NONE);
-	assert_int_equal(known_code_of("__memmove_avx_unaligned_erms", false), KNOWN_COPY);
-	assert_int_equal(known_code_of("asm_exc_page_fault", true), KNOWN_FAULT);
-	assert_int_equal(known_code_of("asm_exc_page_fault", false), KNOWN_NONE);
-	assert_int_equal(known_code_of("__x64_sys_read", true), KNOWN_SYSCALL);
-	assert_string_equal(known_syscall("__x64_sys_read"), "read");
-	assert_null(known_syscall("do_exit"));
-	assert_int_equal(known_wait_of("pthread_cond_wait@@GLIBC_2.3.2", &words), WAIT_CONDITION);
-	assert_string_equal(words, "a condition");
-	assert_int_equal(known_wait_of("XactLockTableWait", &words), WAIT_LOCK);
-	assert_string_equal(words, "row locks");
-	assert_int_equal(known_wait_of("main", &words), WAIT_OTHER);
 }
 
 /* ---- facts of sessions ---- */
@@ -694,7 +668,6 @@ int main(void)
 		cmocka_unit_test(hostile_names_stay_words_of_a_command),
 		cmocka_unit_test(a_glob_takes_its_name),
 		cmocka_unit_test(amounts_have_a_unit_that_people_read),
-		cmocka_unit_test(functions_are_known_by_name),
 		cmocka_unit_test(cpu_time_is_told_apart_by_its_code),
 		cmocka_unit_test(a_path_without_a_hot_function_is_found),
 		cmocka_unit_test(a_wait_has_its_reason_its_function_and_its_waker),
