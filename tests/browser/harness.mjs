@@ -6,6 +6,11 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const require = createRequire(new URL("../npm/package.json", import.meta.url));
+const needed = JSON.parse(readFileSync(new URL("../npm/node_modules/playwright-core/package.json", import.meta.url), "utf8")).engines.node;
+if (Number(process.versions.node.split(".")[0]) < Number(/\d+/.exec(needed)[0])) {
+	console.log(`skip Playwright needs Node.js ${needed}, and ${process.versions.node} is here`);
+	process.exit(0);
+}
 const { chromium } = require("playwright-core");
 
 const folder = process.argv[2];

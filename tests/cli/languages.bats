@@ -71,9 +71,9 @@ while True: spin()'
 	"$PYTHON" -c 'import importlib.util as u, sys; sys.exit(not any(map(u.find_spec, ("_interpreters", "_xxsubinterpreters"))))' ||
 		skip "this Python can't make a second interpreter"
 	cp "$ROOT/tests/programs/lang/nested.py" .
-	record_samples 500 s via:inner -a --collector bpf -e cpu-clock -F "$(at_most 997)" -- "$PYTHON" nested.py
-	assay export -q -i s --format folded -o folded --frames language via:inner
-	run ! grep -vE '(^|;)<module>;main;outer;<module>;inner [0-9]+$' folded
+	record_samples 500 s via:in_second -a --collector bpf -e cpu-clock -F "$(at_most 997)" -- "$PYTHON" nested.py
+	assay export -q -i s --format folded -o folded --frames language via:in_second
+	run ! grep -vE '(^|;)<module>;main;outer;<module>;in_second [0-9]+$' folded
 	[ "$(awk '{ n += $NF } END { print n }' folded)" -ge 400 ]
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One thread in two interpreters: inner() works for ever in the second one, which outer() runs."""
+"""One thread in two interpreters: in_second() works for ever in the second one, which outer() runs."""
 
 try:
     import _interpreters as interpreters  # 3.13 and newer
@@ -11,10 +11,10 @@ except ImportError:
     run = interpreters.run_string
 
 CODE = """
-def inner(x):
+def in_second(x):
     while True:
         x += x * x % 7
-inner(1)
+in_second(1)
 """
 
 
