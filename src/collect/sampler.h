@@ -249,11 +249,13 @@ int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visito
  * (false). sampler_drop_wait(): it did not wait after all.
  */
 bool sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait);
+void sampler_drop_wait(struct sampler *s, int32_t tid);
+
 /* Whether waits of this thread are asked for: it is a target, or a target's child. */
 bool sampler_follows_waits(const struct sampler *s, int32_t pid, int32_t tid);
+
 /* In a pause, nobody sees which waits end: all that began before are forgotten. */
 void sampler_forget_waits(struct sampler *s);
-void sampler_drop_wait(struct sampler *s, int32_t tid);
 
 /*
  * The stack of a thread that does not run at present. With waits only. False: the thread has ended,

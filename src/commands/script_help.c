@@ -55,8 +55,8 @@ const struct command_section script_sections[] = {
 		  "the default of *--itrace* is then *be*." },
 	{ "SESSIONS",
 	  "Of a recording (perf.data) each sample is a line, as perf has it. So it is "
-	  "of a session of *assay record*. A session of *assay daemon* has its samples added up: "
-	  "a line is all samples of one thread, CPU, event and stack in one second, its time is "
+	  "of a session of *assay record*. A session of *assay daemon* has its samples added up. "
+	  "A line is all samples of one thread, CPU, event and stack in one second. Its time is "
 	  "that of the second's first sample, and *samples* is their number. Addresses of "
 	  "sessions are offsets in their images." },
 	{ "EXIT STATUS", "0 if all was printed; 1 if the input could not be read or is damaged "

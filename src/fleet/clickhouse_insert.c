@@ -22,8 +22,7 @@
 #define DAY_S       86400u
 #define STORE_TRIES 3 /* of blocks, if the outcome is not known */
 
-/* A row of each answer about receipts. Without it, the answer is not whole: a proxy may have none.
- */
+/* A row of each answer about receipts. Without it, the answer is not whole, as a proxy's may be. */
 #define WHOLE_ID  255
 #define WHOLE_ROW "SELECT toUInt8(255) AS id, toUInt64(0) AS block, toUInt64(1) AS n"
 _Static_assert(N_CLICKHOUSE_TABLES <= WHOLE_ID, "no table has this number");

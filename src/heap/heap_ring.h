@@ -73,7 +73,6 @@ struct heap_ring_losses {
 };
 struct heap_ring_losses heap_ring_take_losses(struct heap_ring *r);
 
-/* A record of copied bytes, at any time; false: it is not valid. For the ring, and for the fuzzer.
- */
+/* A record of copied bytes, with any time. False: it is not valid. For the ring and the fuzzer. */
 bool heap_slot_read(const struct heap_slot *slot, struct heap_record *out);
 bool heap_note_read(const struct heap_note *note, struct heap_record *out);

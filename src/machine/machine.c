@@ -459,8 +459,8 @@ static void machine_on_mapping(struct machine *m, const struct event *event)
 }
 
 /*
- * A thread that is not the first one may execute a program: it gets the number of the first one,
- * which has ended, and nobody reports the end of its own number.
+ * A thread that is not the first one may execute a program. The other threads end, and it gets the
+ * number of the first one. Nobody reports that its own number has ended.
  */
 static void keep_one_thread(struct machine *m, uint32_t process)
 {

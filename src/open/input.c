@@ -397,9 +397,7 @@ const char input_filters_help[] =
 	"are alternatives; different filters must all hold. Words are globs, numbers may be ranges "
 	"(0-3). An operand without a tag names a program or an image.\n\nAn operand can also be a "
 	"list of matchers, as Prometheus has them: *comm=\"cc1\", cgroup=~\".\\*web.\\*\"*, with = "
-	"!= "
-	"=~ "
-	"and !~. A matcher compares the whole value, as *report --by* shows it. Regular "
+	"!= =~ and !~. A matcher compares the whole value, as *report --by* shows it. Regular "
 	"expressions have the syntax of RE2, without captures.\n\n" FILTERS(X);
 #undef X
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "collect/sampler.h"
 #include "counter/pace.h"
@@ -45,9 +46,10 @@ int recorder_enable(struct recorder *r, struct error *err)
 static void end_waits(struct recorder *r)
 {
 	uint64_t now_ns = clock_monotonic_ns();
+	struct error err = { 0 };
 
-	if (recorder_gather(r, NULL) >= 0)
-		in_kernel_read_waits(r->in_kernel, now_ns, NULL);
+	if (recorder_gather(r, &err) < 0 || in_kernel_read_waits(r->in_kernel, now_ns, &err) < 0)
+		log_warning("waits that go on at this pause are missing: %s", err.text);
 	sampler_forget_waits(r->sampler);
 }
 

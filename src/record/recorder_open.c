@@ -581,8 +581,7 @@ static int read_running(struct recorder *r, struct error *err)
 	return e < 0 ? error_errno(err, e, "cannot read the processes in /proc") : 0;
 }
 
-/* Nothing counts before this moment. What was done since the session was opened is no part of it.
- */
+/* Nothing counts before this moment, so the session begins here, and not when it was opened. */
 static int begin_session(struct recorder *r, struct error *err)
 {
 	r->start_ns = clock_monotonic_ns();

@@ -171,8 +171,7 @@ static int32_t keep_number(int32_t own, int32_t number)
 	return number;
 }
 
-/* As assay knows the process; -1: nobody can tell. A child in a new namespace has no parent there.
- */
+/* As assay knows the process; -1: nobody can tell. In a new namespace, a child has no parent. */
 static int32_t process_number(void)
 {
 	uint64_t known = atomic_load_explicit(&agent.number, memory_order_relaxed);
